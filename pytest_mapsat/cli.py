@@ -149,7 +149,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _without_prefix(message: str, options: argparse.Namespace) -> str:
-    """Return a message about options of a run with the option names of this command, which lack the prefix."""
+    """Return a message about run options with this command's option names, which have no prefix."""
     names = (name.replace("_", "-") for name in vars(options))
     return re.sub(rf"--mapsat-({'|'.join(names)})(?![\w-])", r"--\1", message)
 

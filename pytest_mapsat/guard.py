@@ -42,7 +42,7 @@ class RefusedTool(BaseException):  # no framework may hand it to the model as th
 
 
 class Scope:
-    """One episode, as the guarded tools know it.
+    """One episode, from the point of view of the guarded tools.
 
     Attributes:
         episode: ``call`` has the sandbox answer, given the name of a tool and its arguments; ``names`` are those of the case's tools, and ``runs`` tells whether a tool's own body runs.
@@ -60,7 +60,7 @@ class Scope:
 
     @contextmanager
     def replying(self) -> Iterator[None]:
-        """Mark calls made in this context as the agent's, until its reply ends or ``end`` is called."""
+        """Mark calls in this context as the agent's, until its reply ends or ``end`` is called."""
         _under_way.append(self)
         try:
             with _entered(_Here(self, answers=False)):
@@ -69,14 +69,14 @@ class Scope:
             _under_way.remove(self)
 
     def end(self) -> None:
-        """End the episode; threads that the agent left behind stay refused."""
+        """End the episode; threads left behind by the agent remain refused."""
         if self in _under_way:
             _under_way.remove(self)
         _left.update(thread for thread in threading.enumerate() if not _is_ours(thread))
 
 
 class _Here(NamedTuple):
-    """The episode of a context. ``scope``: None where an episode is under way, but it is unknown which."""
+    """The episode of a context; ``scope`` is None if an episode is running but unknown."""
 
     scope: Scope | None
     answers: bool
@@ -96,7 +96,7 @@ _calling: ContextVar[str] = ContextVar("mapsat_calling", default="")
 
 @contextmanager
 def calling(agent: str) -> Iterator[None]:
-    """Have the calls of a block kept as those of an agent of a team, by its name; empty: it is not known which."""
+    """Attribute the calls of a block to a named agent of a team; an empty name means that the agent is unknown."""
     before = _calling.get()
     _calling.set(agent or before)
     try:
@@ -106,12 +106,12 @@ def calling(agent: str) -> Iterator[None]:
 
 
 def calling_agent() -> str:
-    """Return the name of the agent that is calling; empty if it is not known, or there is only one."""
+    """Return the name of the calling agent; empty if it is unknown or there is only one agent."""
     return _calling.get()
 
 
 def not_the_agents() -> Any:
-    """Return a block in which tools run for real, because the agent does not call them."""
+    """Return a context in which tools run for real, because the agent does not call them."""
     return _entered(_OUTSIDE)
 
 
@@ -127,7 +127,7 @@ def _entered(here: _Here | None) -> Iterator[None]:
 
 
 def handed_on(function: Callable[..., _T]) -> Callable[..., _T]:
-    """Return a function whose calls belong to this context's episode, also when another thread runs it."""
+    """Return a function whose calls belong to this context's episode, even if another thread runs it."""
     here = _here.get()
 
     def run(*given: Any, **options: Any) -> _T:
@@ -138,12 +138,12 @@ def handed_on(function: Callable[..., _T]) -> Callable[..., _T]:
 
 
 def _is_ours(thread: threading.Thread) -> bool:
-    """Return whether a thread is one of ours."""
+    """Return whether a thread belongs to this program."""
     return thread is threading.main_thread() or thread.name.startswith(_OURS)
 
 
 def now() -> _Here | None:
-    """Return the episode whose agent is calling; None where no agent is, and tools run as usual."""
+    """Return the episode whose agent is calling; None outside an agent's calls, where tools run as usual."""
     here = _here.get()
     if here is not None:
         return None if here is _OUTSIDE else here
@@ -152,7 +152,7 @@ def now() -> _Here | None:
 
 
 class GuardedCall(NamedTuple):
-    """A call of a tool by an agent, which may reach the tool's real body.
+    """An agent's call of a tool, which may run the tool's real body.
 
     Attributes:
         framework: its name.
@@ -174,12 +174,12 @@ class GuardedCall(NamedTuple):
 
     @property
     def episode(self) -> Any:
-        """The episode whose sandbox answers, where ``is_answered``."""
+        """The episode whose sandbox answers; valid only if ``is_answered``."""
         return self.here.scope and self.here.scope.episode
 
     @property
     def names(self) -> Container[str]:
-        """The names of the case's tools; none where the episode is not known."""
+        """The names of the case's tools; empty if the episode is unknown."""
         return self.episode.names if self.episode else ()
 
     def runs(self, tool: str) -> bool:
@@ -187,22 +187,22 @@ class GuardedCall(NamedTuple):
         return self.episode is not None and self.episode.runs(tool)
 
     def is_answered(self, *things: Any) -> bool:
-        """Return whether the sandbox answers: the agent or one of these objects was given to ``sandboxed``, or an adapter plays it."""
+        """Return whether the sandbox answers: the agent or one of these objects was passed to ``sandboxed``, or an adapter plays the agent."""
         scope = self.here.scope
         return scope is not None and (
             self.here.answers or scope.answers or any(map(is_sandboxed, (self.thing, *things)))
         )
 
     def real(self) -> Any:
-        """Run the body for real: it is not a tool's, or the sandbox answers for it."""
+        """Run the real body, which either belongs to no tool or is answered by the sandbox itself."""
         return self.body(*self.given, **self.options)
 
     def _answering(self) -> _Here:
-        """Return the episode with the sandbox answering all tools."""
+        """Return the episode, with all tools answered by the sandbox."""
         return self.here if self.here is _LOST else self.here._replace(answers=True)
 
     def started(self) -> Any:
-        """Run a body that starts an agent in tasks of its own; the sandbox answers all its tools."""
+        """Run a body that starts an agent in its own tasks; the sandbox answers all tools of that agent."""
         with _entered(self._answering()):
             return self.real()
 
@@ -217,7 +217,7 @@ class GuardedCall(NamedTuple):
         return result
 
     def arguments(self, names: Iterable[str] = ()) -> dict[str, Any]:
-        """Return the arguments by name, from the body's signature or from the given names; without those that frameworks add for themselves."""
+        """Return the arguments by name, from the body's signature or from the given names; arguments added by frameworks are omitted."""
         bound = inspect.signature(self.body).bind(*self.given, **self.options)
         arguments = dict(bound.arguments)
         for name, parameter in bound.signature.parameters.items():
@@ -228,7 +228,7 @@ class GuardedCall(NamedTuple):
         return {name: value for name, value in arguments.items() if not _is_of_a_framework(value)}
 
     def refuse(self, tool: str, remedy: str = "") -> NoReturn:
-        """Refuse a call that would run a real tool: the set-up of the run is at fault, not the agent.
+        """Refuse a call that would run a real tool; the set-up of the run is to blame, not the agent.
 
         Args:
             tool: its name.
@@ -273,17 +273,17 @@ def guarded(framework: str, thing: Any, name: str, body: Any, meet: Callable[[Gu
 
 
 def is_stand_in(function: Any) -> bool:
-    """Return whether ``sandboxed`` has made this function."""
+    """Return whether a function was created by ``sandboxed``."""
     return getattr(function, "mapsat_answers", False) is True
 
 
 def is_sandboxed(thing: Any) -> bool:
-    """Return whether an object was given to ``sandboxed``."""
+    """Return whether an object was passed to ``sandboxed``."""
     return _sandboxed.get(id(thing)) is thing
 
 
 def sandboxed(tools: _T) -> _T:
-    """Have the sandbox answer these tools inside episodes; elsewhere they run as usual.
+    """Let the sandbox answer these tools inside episodes; elsewhere the tools run as usual.
 
     Args:
         tools: an agent or a graph of a framework, whose tools are meant, and those of the agents that it runs; a tool, a set of tools, a
@@ -313,7 +313,7 @@ def sandboxed(tools: _T) -> _T:
 
 
 def _stand_in(function: Any) -> Any:
-    """Return a replacement for a function, which the sandbox answers inside episodes."""
+    """Return a replacement for a function; the sandbox answers its calls inside episodes."""
 
     def meet(call: GuardedCall) -> Any:
         return call.episode.call(call.name, call.arguments()).value if call.episode else call.refuse(call.name)
@@ -324,6 +324,6 @@ def _stand_in(function: Any) -> Any:
 
 
 def _is_of_a_framework(thing: Any) -> bool:
-    """Return whether an object belongs to a framework that we have an adapter for."""
+    """Return whether an object belongs to a framework that has an adapter."""
     modules = [f"{kind.__module__}." for kind in type(thing).__mro__]
     return any(module.startswith(f"{package}.") for module in modules for package in _PACKAGES)

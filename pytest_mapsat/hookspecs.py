@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.hookspec(firstresult=True)
 def pytest_mapsat_make_agent(config: pytest.Config, spec: str) -> object | None:
-    """Return the agent object for ``spec`` (the value of ``--mapsat-agent``); None to leave it to others.
+    """Return the agent object for ``spec`` (the value of ``--mapsat-agent``); None to leave it to other plugins.
 
     Called before the built-in specs are tried.
     """
@@ -26,12 +26,12 @@ def pytest_mapsat_make_agent(config: pytest.Config, spec: str) -> object | None:
 
 @pytest.hookspec
 def pytest_mapsat_case_loaded(case: Case) -> None:
-    """Look at a case that was loaded and is about to run; raise ``pytest.UsageError`` to refuse it."""
+    """Inspect a loaded case before it runs; raise ``pytest.UsageError`` to refuse the case."""
 
 
 @pytest.hookspec(firstresult=True)
 def pytest_mapsat_sandbox(config: pytest.Config, case: Case, suite: Suite) -> SandboxFactory | None:
-    """Return the factory of a case's sandbox, a class or function of the ``State``; None to leave the case to others.
+    """Return the factory of a case's sandbox, a class or function of the ``State``; None to leave the case to other plugins.
 
     Called for each episode. The object that is made has a method for each tool that it answers; see docs/how-to/build-a-sandbox.md. A ``conftest.py`` in the
     suite's own folder is refused: a suite is data. Outside pytest the entry points of the group ``pytest_mapsat.sandboxes`` are known.
@@ -40,7 +40,7 @@ def pytest_mapsat_sandbox(config: pytest.Config, case: Case, suite: Suite) -> Sa
 
 @pytest.hookspec(firstresult=True)
 def pytest_mapsat_environment(config: pytest.Config, case: Case, suite: Suite) -> Environment | None:
-    """Return what an episode acts on, such as a ``SqlEnvironment``, one object for each place; None to leave it to others.
+    """Return the environment that an episode changes, such as a ``SqlEnvironment``, one object for each place; None to leave it to other plugins.
 
     Called for each episode. A fixture ``mapsat_environment`` comes before it.
     """

@@ -21,7 +21,7 @@ _RESERVE = 8 << 20
 
 
 class _Reserve:
-    """Memory that is held back and released once the program has run out, so that it can still report the fact.
+    """Memory that is reserved and released when the program runs out of memory, so that it can still report this.
 
     It is a private mapping where there is a choice: only such memory counts against a limit of the process, and the system has it back at once, which
     it may not with what Python or its allocator frees.
@@ -56,7 +56,7 @@ _PATIENCE = 1.0
 
 
 class Turns:
-    """A turn that threads take one after another to compute. It only improves speed: nothing may rely on it as a lock."""
+    """A turn that lets one thread at a time compute. It only improves speed: no code may rely on it as a lock."""
 
     def __init__(self) -> None:
         self._turn = Lock()
@@ -65,7 +65,7 @@ class Turns:
 
     @contextmanager
     def computing(self) -> Iterator[None]:
-        """Wait for the turn and hold it while the context is open."""
+        """Wait for the turn and hold the turn while the context is open."""
         if self._is_mine():
             yield
             return
@@ -77,7 +77,7 @@ class Turns:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Give up the turn while the context is open and the thread waits; take it again afterwards."""
+        """Give up the turn while the context is open and the thread waits; take the turn again afterwards."""
         if not self._is_mine():
             yield
             return
@@ -92,7 +92,7 @@ class Turns:
         return getattr(self._mine, "held", False)
 
     def _take(self) -> None:
-        """Wait for the turn as long as it keeps passing between threads; go on without it if its holder seems to be stuck."""
+        """Wait for the turn as long as it keeps passing between threads; continue without it if its holder seems to be stuck."""
         taken = -1
         while taken != self._taken:
             taken = self._taken
@@ -102,7 +102,7 @@ class Turns:
                 return
 
     def _give(self) -> None:
-        """Give up the turn, if this thread has it."""
+        """Give up the turn, if this thread holds it."""
         if self._is_mine():
             self._mine.held = False
             self._turn.release()
@@ -135,10 +135,10 @@ if TYPE_CHECKING:
 else:
 
     class cached(cached_property):  # noqa: N801  used as functools' own is
-        """A property that is computed once. Python 3.11 takes a lock for each, which costs more than most of ours compute."""
+        """A property that is computed once, without the lock of Python 3.11's ``cached_property``, which costs more than most values here."""
 
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
-            """Compute the value; from then on it is found before this is asked."""
+            """Compute and store the value; later accesses find the stored value directly."""
             if instance is None:
                 return self
             value = instance.__dict__[self.attrname] = self.func(instance)
@@ -149,7 +149,7 @@ else:
 
 
 def fetched(package: str, homes: Mapping[str, Sequence[str]], rest: str = "") -> Callable[[str], Any]:
-    """Return a ``__getattr__`` for a package that imports names when they are first used, so that a run loads only what it needs.
+    """Return a ``__getattr__`` for a package that imports names on first use, so that a run loads only the modules it needs.
 
     Args:
         package: its name.
@@ -159,7 +159,7 @@ def fetched(package: str, homes: Mapping[str, Sequence[str]], rest: str = "") ->
     home_of = {name: home for home, names in homes.items() for name in names}
 
     def fetch(name: str) -> Any:
-        """Import the module of a name and return the value, set in the package for later. Raises AttributeError if unknown."""
+        """Import the module of a name, store the value in the package and return it. Raises AttributeError for an unknown name."""
         home = home_of.get(name, rest if name[:1].isupper() else "")
         module = import_module(f"{package}.{home}") if home else None
         if not hasattr(module, name):

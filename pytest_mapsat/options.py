@@ -63,7 +63,7 @@ class Option(NamedTuple):
         return "mapsat_" + self.name.replace("-", "_")
 
     def read(self, text: str) -> Any:
-        """Return the value that a text means: bool, int, float or str; None for an empty text without a default.
+        """Return the value of a text: bool, int, float or str; None for an empty text without a default.
 
         Raises:
             ValueError: it stands for none; with what was expected.
@@ -90,7 +90,7 @@ class Option(NamedTuple):
 
 
 def _word(text: str, words: tuple[str, ...]) -> str:
-    """Return a text that is one of some words. Raises ValueError with the words if it is not."""
+    """Return a text that must be one of some words. Raises ValueError with the words for any other text."""
     if text not in words:
         raise ValueError(f"found {text!r}, expected {', '.join(words[:-1])} or {words[-1]}")
     return text
@@ -176,7 +176,7 @@ _TABLE = (
     Option(
         "agent-memory",
         "SPEC",
-        "the memory of an agent over the tasks of one user, which gives it context.memory: none, full (the latest 102,400 tokens), truth (the preferences in the "
+        "memory across the tasks of one user, given to the agent as context.memory: none, full (the latest 102,400 tokens), truth (the preferences in the "
         "truth: a ceiling), rag (the best of 512 tokens each, by words), rag:MODEL (by embeddings), agentic:MODEL (a summary that a model rewrites), or module:attr",
         default="none",
         ini=True,
@@ -185,7 +185,7 @@ _TABLE = (
     Option(
         "give-profile",
         "",
-        "give the agent what the profile tools would return, as context",
+        "give the agent the results of the profile tools as context",
         kind="flag",
         default="off",
         changes="episode",
@@ -202,7 +202,7 @@ _TABLE = (
     Option(
         "unrecorded",
         "MODE",
-        "answer to a call without a recording: strict: nothing; record: your own tool (--mapsat-tools), kept in the suite",
+        "how to answer calls without a recording: strict (not at all) or record (your own tool of --mapsat-tools answers, and the answer is kept in the suite)",
         default="strict",
         changes="episode",
         fields=("on_miss",),
@@ -215,7 +215,7 @@ _TABLE = (
     Option(
         "concurrency",
         "N",
-        "episodes under way at once in each process (default 16 for coroutines, models and services, 1 for other agents)",
+        "episodes that run at once in each process (default 16 for coroutines, models and services, 1 for other agents)",
         kind="whole",
         most=1_000,
     ),
@@ -267,14 +267,14 @@ _TABLE = (
     Option(
         "allow-undecided",
         "N",
-        "cases, or with % their share, that may stay undecided, whatever rules hold",
+        "number of cases, or share with %, that may stay undecided under any rule",
         default="0",
         changes="run",
     ),
     Option(
         "compare",
         "PATH",
-        "compare with a saved run, case by case; twice: also with an anchor",
+        "compare with a saved run, case by case; give it twice to compare with an anchor as well",
         kind="path",
         repeatable=True,
     ),
@@ -299,7 +299,7 @@ _TABLE = (
     Option(
         "sample",
         "N",
-        "run N cases of each suite, spread as sample: {by, seed} of suite.yaml says; all: every case",
+        "run N cases of each suite, drawn by the key `sample` of suite.yaml, or all of them",
         default="all",
         suite="sample",
         changes="run",
@@ -316,7 +316,7 @@ _TABLE = (
     Option(
         "cache",
         "MODE",
-        "answers of models: auto: use kept answers, keep new ones; only: make no calls; refresh: ask again; off: keep nothing",
+        "use of cached model answers: auto (use kept answers, keep new ones), only (make no calls), refresh (ask again) or off (keep nothing)",
         kind="word",
         default="auto",
         words=("auto", "only", "refresh", "off"),
@@ -324,19 +324,19 @@ _TABLE = (
     Option(
         "model-cache",
         "",
-        "keep and replay what the agent itself asks of models through httpx, as openai, anthropic and litellm do; --mapsat-cache says how",
+        "record and replay the agent's own model calls through httpx, as openai, anthropic and litellm make them, in the mode of --mapsat-cache",
         kind="flag",
     ),
     Option(
         "allow-hosts",
         "HOST,HOST:PORT",
-        "hosts that the agent may ask with --mapsat-model-cache and --mapsat-cache=only, which refuse everything that is not kept",
+        "hosts that the agent may contact although --mapsat-model-cache with --mapsat-cache=only refuses calls without a kept answer",
         ini=True,
     ),
     Option(
         "max-cost",
         "USD",
-        "US dollars that models may cost in this run; an episode that would need more is skipped",
+        "spending limit for models in this run, in US dollars; an episode that would exceed it is skipped",
         kind="dollars",
     ),
     Option(
@@ -370,7 +370,7 @@ OPTIONS = {option.name: option for option in _TABLE}
 
 
 def fields_that_change(*changes: Change) -> frozenset[str]:
-    """Return the names of run-file options that change such things: episodes, items or the run."""
+    """Return the names of run-file options that change certain things: episodes, items or the run."""
     return frozenset(field for option in _TABLE if option.changes in changes for field in fields_of(option))
 
 
@@ -430,12 +430,12 @@ def agent_spec(config: pytest.Config) -> str:
 
 
 def only_python(config: pytest.Config) -> bool:
-    """Return whether only a fixture gives an agent, to Python cases; neither command line nor ini file names one."""
+    """Return whether only a fixture provides the agent, for Python cases, and neither command line nor ini file names one."""
     return bool(getattr(config.option, "mapsat_only_python", False))
 
 
 def typed(config: pytest.Config, name: str) -> list[str]:
-    """Return the values of an option on the command line itself, without those from ``addopts``."""
+    """Return the option values from the command line itself, without values from ``addopts``."""
     flag = f"--mapsat-{name}"
     values = []
     arguments = [str(argument) for argument in config.invocation_params.args]

@@ -56,7 +56,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """Refuse old names of options, and give a run within a run of this process checks of its own."""
+    """Refuse old names of options, and give a nested run in this process its own checks."""
     for name in (argument.partition("=")[0] for argument in args):
         if name in RENAMED:
             raise pytest.UsageError(f"{name} is now {RENAMED[name]}")
@@ -67,7 +67,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start a session of ours where an agent is given."""
+    """Start a mapsat session if an agent is given."""
     config.addinivalue_line("markers", "mapsat(case, domain, difficulty, language): a benchmark case of pytest-mapsat")
     if message := mistyped_key(config):
         raise pytest.UsageError(message)
@@ -88,7 +88,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int | pytest.ExitCode, int | pytest.ExitCode | None]:
-    """Hold the status of a red run, whatever ends pytest: somebody's ``sys.exit(0)`` while it is summed up is not a result."""
+    """Keep the exit status of a failed run, even if a ``sys.exit(0)`` ends pytest during the summary."""
     ended = None
     try:
         status = yield
@@ -112,7 +112,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int | pytest.E
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int | pytest.ExitCode, config: pytest.Config
 ) -> None:
-    """Say how a suite is run where nothing was collected, no agent is given, and nothing else can be the reason."""
+    """Explain how to run a suite if nothing was collected because no agent is given."""
     nothing = exitstatus in (pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR)
     if not nothing or agent_spec(config) or typed(config, "agent") or terminalreporter.stats.get("deselected"):
         return
@@ -140,7 +140,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> Generator[None, Any, Any]:
-    """Skip cases in Python where no agent is given."""
+    """Skip cases in Python if no agent is given."""
     cases = sys.modules.get(f"{__package__}.python_cases")
     items = yield
     if (
@@ -155,13 +155,13 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> Gener
 
 @pytest.fixture(scope="session")
 def mapsat_agent(request: pytest.FixtureRequest) -> object:
-    """The agent that ``--mapsat-agent`` names. Override it in a conftest and say ``--mapsat-agent=fixture``."""
+    """The agent that ``--mapsat-agent`` names. To override the fixture in a conftest, use ``--mapsat-agent=fixture``."""
     return _active(request).agent
 
 
 @pytest.fixture(scope="session")
 def mapsat_environment() -> object:
-    """The environment of episodes in place of a sandbox: override it with a ``SqlEnvironment`` or another environment. None: that of a hook or a file, if any."""
+    """The environment of episodes that replaces the sandbox; override it with a ``SqlEnvironment`` or another environment. If None, a hook or a file may supply one."""
     return None
 
 
@@ -173,13 +173,13 @@ def mapsat_case(request: pytest.FixtureRequest) -> Case:
 
 @pytest.fixture
 def mapsat_sandbox(request: pytest.FixtureRequest, mapsat_case: Case) -> Sandbox:
-    """The sandbox of the case, as an episode finds it."""
+    """The sandbox of the case in its initial state."""
     return _active(request).sandbox(request, mapsat_case)
 
 
 @pytest.fixture
 def mapsat_run(request: pytest.FixtureRequest, mapsat_case: Case) -> Callable[[], CaseRun]:
-    """A callable that runs the case, once, and returns its ``scorecard`` and its ``episode``. It never asserts."""
+    """A callable that runs the case once and returns its ``scorecard`` and its ``episode``. It never asserts."""
     return _active(request).run_of(request, mapsat_case)
 
 
@@ -217,13 +217,13 @@ def _active(request: pytest.FixtureRequest) -> MapsatSession:
 
 
 def _has_agent_fixture(config: pytest.Config) -> bool:
-    """Return whether a conftest or plugin that is loaded by now gives the agent of the fixture ``mapsat_agent``."""
+    """Return whether a loaded conftest or plugin overrides the fixture ``mapsat_agent``."""
     modules = (plugin for plugin in config.pluginmanager.get_plugins() if isinstance(plugin, ModuleType))
     return any("mapsat_agent" in vars(module) and module.__name__ != __name__ for module in modules)
 
 
 def _refuse_without_agent(config: pytest.Config) -> None:
-    """Refuse options of ours that were typed for a run that has no agent.
+    """Refuse mapsat options that were typed for a run without an agent.
 
     Raises:
         pytest.UsageError: there is one, or ``--mapsat-agent`` is empty.

@@ -10,13 +10,13 @@ _COMMAND = re.compile(r"^(\s*)::")
 
 
 class WorkflowCommand(str):
-    """A line that a CI service is meant to read as a command; the words in it are already escaped."""
+    """A line intended as a command for a CI service; its words are already escaped."""
 
     __slots__ = ()
 
 
 def visible(text: str) -> str:
-    """Return a text with characters escaped that could control a terminal or mislead the reader; line ends stay."""
+    """Return a text with escaped characters if they could control a terminal or mislead the reader; line ends stay."""
     return _STEERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -26,7 +26,7 @@ def harmless(line: str) -> str:
 
 
 def printed(text: object) -> str:
-    """Return a text that is safe to print, line by line: control characters and CI commands escaped. A WorkflowCommand is unchanged."""
+    """Return a text with escaped control characters and CI commands, safe to print. A WorkflowCommand is unchanged."""
     return text if isinstance(text, WorkflowCommand) else "\n".join(map(harmless, visible(str(text)).split("\n")))
 
 

@@ -37,7 +37,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class User:
-    """The user of a case in Python: who it is, and what the scripted user knows how to answer.
+    """The user of a Python case: their identity, and the answers of the scripted user.
 
     Attributes:
         answers: what it says when asked; a mapping of a phrase in the question to the answer says the simple ones.
@@ -75,13 +75,13 @@ _TRUTH = ("requirements", "clarification", "tools", "output", "oracle", "end", "
 
 @dataclass(frozen=True, eq=False)
 class Declaration:
-    """The keyword arguments that ``@case`` was given, without those that are None."""
+    """The keyword arguments of ``@case``, without those that are None."""
 
     given: Values
 
     @property
     def written(self) -> dict[str, Any]:
-        """Return the case as YAML would hold it, without the requirements that are read from the function's source."""
+        """Return the case in its YAML form, without the requirements in the function's source."""
         data: dict[str, Any] = {"visible": {}, "truth": {}}
         for name, value in self.given.items():
             if isinstance(value, User):
@@ -136,7 +136,7 @@ def case(
     use: Sequence[str] | None = None,
     vars: Values | None = None,  # noqa: A002 (as in YAML)
 ) -> Callable[[_F], _F]:
-    """Return a decorator that makes a case of a test function; docs/how-to/cases-in-python.md shows one.
+    """Return a decorator that turns a test function into a case; see docs/how-to/cases-in-python.md for an example.
 
     ``{name}`` in a text stands for the parameter of this name of a parametrised test.
 
@@ -173,7 +173,7 @@ def case(
         raise TypeError(f"user: found {user!r:.80}, expected User(...)")
 
     def declare(function: _F) -> _F:
-        """Note what ``@case`` was given for a test function and return it unchanged. Raises TypeError."""
+        """Store the arguments of ``@case`` for a test function and return the function unchanged. Raises TypeError."""
         if not isinstance(function, FunctionType):
             raise TypeError(f"@case belongs to a test function, and must be next to it: found {function!r:.80}")
         if declared(function) is not None:

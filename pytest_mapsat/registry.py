@@ -47,12 +47,12 @@ class AddedCheck(NamedTuple):
 
     @property
     def function(self) -> Callable[..., Any]:
-        """Return the function that judges an episode, ``function(episode, **arguments)``; imported if it is an entry point."""
+        """Return the function that judges an episode, ``function(episode, **arguments)``; an entry point is imported first."""
         return self.given if callable(self.given) else load_installed(self.given)
 
     @property
     def is_ours(self) -> bool:
-        """Return whether the check belongs to a port of this package, and so returns what it finds."""
+        """Return whether the check belongs to a port of this package, and therefore returns findings."""
         return self.given.__module__.startswith(_OWN) if callable(self.given) else is_ours(self.given)
 
     @property
@@ -63,7 +63,7 @@ class AddedCheck(NamedTuple):
 
     @property
     def shape(self) -> Shape:
-        """Return what the source of the function shows of its possible results."""
+        """Return the possible results of the function, as far as its source shows them."""
         return _shape_of(unwrap(self.function))
 
 
@@ -116,14 +116,14 @@ def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def always_holds(test: ast.expr) -> bool:
-    """Return whether an assertion can never fail: of a true constant, or of a non-empty tuple, as in ``assert (x, "why")``."""
+    """Return whether an assertion can never fail: a true constant or a non-empty tuple, as in ``assert (x, "why")``."""
     import ast  # noqa: PLC0415
 
     return (isinstance(test, ast.Constant) and bool(test.value)) or (isinstance(test, ast.Tuple) and bool(test.elts))
 
 
 def has_no_effect(value: ast.expr) -> bool:
-    """Return whether an expression only computes a truth value, so that it has no effect as a statement."""
+    """Return whether an expression only computes a truth value, and so has no effect as a statement."""
     import ast  # noqa: PLC0415
 
     if isinstance(value, ast.Call):
@@ -141,7 +141,7 @@ def check(function: _F, /) -> _F: ...
 @overload
 def check(*, name: str = "") -> Callable[[_F], _F]: ...
 def check(function: Any = None, /, *, name: str = "") -> Any:
-    """Add a function as a check that cases name: ``check: NAME``, or ``{kind: NAME, argument: value}``.
+    """Register a function as a check for cases: ``check: NAME``, or ``{kind: NAME, argument: value}``.
 
     The function is called with the ``Episode`` and, as keyword arguments, what the case gives. An ``AssertionError`` and False fail, True
     passes, and so does None where the function has no ``return VALUE``; a ``Finding`` counts as it is.
@@ -210,7 +210,7 @@ def without_assertions() -> bool:
 
 @lru_cache(maxsize=1)
 def _of_packages(points: tuple[EntryPoint, ...]) -> Mapping[str, AddedCheck]:
-    """Return the checks of entry points by name, loaded unless they are ours. Raises UsageError."""
+    """Return the checks of entry points by name; external ones are loaded. Raises UsageError."""
     from .model import UsageError  # noqa: PLC0415
 
     checks: dict[str, AddedCheck] = {}
@@ -226,7 +226,7 @@ def _of_packages(points: tuple[EntryPoint, ...]) -> Mapping[str, AddedCheck]:
 
 
 def exchange(checks: dict[str, AddedCheck]) -> dict[str, AddedCheck]:
-    """Replace the checks added in this process and return the former ones, for a run inside a run."""
+    """Replace the checks added in this process and return the previous checks, for a nested run."""
     global _added  # one registry in a process
     _added, former = checks, _added
     _of_packages.cache_clear()  # others may be installed for that run
@@ -237,7 +237,7 @@ def exchange(checks: dict[str, AddedCheck]) -> dict[str, AddedCheck]:
 
 
 def is_ours(point: EntryPoint) -> bool:
-    """Return whether an entry point belongs to a port of this package, which is imported only where a suite names it."""
+    """Return whether an entry point belongs to a port of this package, which is imported only if a suite names it."""
     return point.value.startswith(_OWN)
 
 
@@ -255,7 +255,7 @@ def load_installed(point: EntryPoint) -> Any:
 
 
 def installed_function(group: str, name: str, what: str) -> Callable[..., Any]:
-    """Return the function of an installed package; errors that it raises become UsageError, unless they are MapsatErrors.
+    """Return the function of an installed package; its errors become UsageError unless they are MapsatErrors.
 
     Args:
         group: the group of entry points.

@@ -25,7 +25,7 @@ class Reply:
 
 
 class Unavailable(Exception):  # noqa: N818  # users raise it by this name
-    """A service that the agent needs cannot be reached: the episode is lost, and the agent neither passes nor fails.
+    """A service of the agent cannot be reached: the episode is lost, and the agent neither passes nor fails.
 
     Args:
         reason: what cannot be reached, and why; shown to people.

@@ -47,7 +47,7 @@ class KnownSecrets:
         self._spellings = sorted(spellings.items(), key=lambda pair: (-len(pair[0]), pair[0]))
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Whether there are any secrets."""
         return bool(self._spellings)
 
     def hidden(self, text: str) -> str:
@@ -59,7 +59,7 @@ class KnownSecrets:
 
 
 def known_secrets() -> KnownSecrets:
-    """Return the secrets in the environment as it is now, since an agent may have set variables."""
+    """Return the current secrets in the environment, since an agent may have set variables."""
     variables = [name for name in _ENVIRONMENT if _is_secret(name)]
     names = [*map(os.fsdecode, variables), *_named]
     return _known(tuple((name, os.environ.get(name, "")) for name in names))

@@ -44,13 +44,13 @@ class StoreError(MapsatError):
 
 
 def missing(library: str, what: str) -> UsageError:
-    """Return the UsageError for a feature that needs a library which is not installed."""
+    """Return the UsageError for a feature whose library is not installed."""
     how = f"pip install {library}" if library == "diskcache" else _INSTALL
     return UsageError(f"{what} needs {library}, which is not installed; {how}")
 
 
 def store_folder() -> Path:
-    """Return the folder of the store: ``MAPSAT_CACHE_DIR``, else one in the user's cache folder. Raises UsageError without a home."""
+    """Return the folder of the store: ``MAPSAT_CACHE_DIR``, otherwise one in the user's cache folder. Raises UsageError without a home."""
     chosen, base = (os.environ.get(name, "").strip() for name in (FOLDER_VARIABLE, "XDG_CACHE_HOME"))
     try:
         if chosen:
@@ -63,7 +63,7 @@ def store_folder() -> Path:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Run the block in one process at a time by locking a file; without a lock where the system has none or the file is not writable."""
+    """Run the block in only one process at a time, using a file lock if the system and the file allow one."""
     try:
         import fcntl  # noqa: PLC0415  not on Windows
 
@@ -109,7 +109,7 @@ class Store:
             self._entries.set(key, _packed(value))
 
     def add(self, key: str, value: Json) -> bool:
-        """Store a value unless the key has one; return whether it was stored."""
+        """Store a value unless the key already has one; return whether the value was stored."""
         with self._errors_as_store_error():
             return bool(self._entries.add(key, _packed(value)))
 
@@ -120,7 +120,7 @@ class Store:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold a transaction while the block runs: no other process writes, and the block's writes apply together or not at all."""
+        """Hold a transaction during the block: no other process writes, and the block's writes are applied together or not at all."""
         with self._errors_as_store_error(), self._entries.transact():
             yield
 
@@ -170,10 +170,10 @@ class Store:
 
 
 class StoreEntry(Noun):
-    """An entry that is kept under a name derived from its content."""
+    """An entry stored under a name derived from its content."""
 
     def key(self) -> str:
-        """Return the key that the content gives the entry: a digest of the request."""
+        """Return the key derived from the entry's content: a digest of the request."""
         raise NotImplementedError
 
 
@@ -195,7 +195,7 @@ class Shelf(Generic[_Entry]):
         self._kind = kind
 
     def find(self, key: str) -> _Entry | None:
-        """Return the entry with a key; None if there is none. Raises StoreError if it is damaged."""
+        """Return the entry with a key; None if there is none. Raises StoreError if the entry is damaged."""
         value = self.store.get(self._prefix + key)
         if value is None:
             return None
@@ -206,7 +206,7 @@ class Shelf(Generic[_Entry]):
         raise StoreError(f"{shown_path(self.store.folder)}: the entry {key} is damaged; {_CLEAR}")
 
     def keep(self, entry: _Entry, *, again: bool = False) -> bool:
-        """Store an entry and return whether it was stored; with ``again`` it replaces an existing one."""
+        """Store an entry and return whether it was stored; ``again`` replaces an existing entry."""
         name, value = self._prefix + entry.key(), entry.model_dump(mode="json", exclude_defaults=True)
         if not again:
             return self.store.add(name, value)
@@ -214,7 +214,7 @@ class Shelf(Generic[_Entry]):
         return True
 
     def __iter__(self) -> Iterator[_Entry]:
-        """Yield all entries, in the order of their keys. Raises StoreError where one is damaged."""
+        """Yield all entries in the order of their keys. Raises StoreError at a damaged entry."""
         for name in self.store.names():
             if name.startswith(self._prefix) and (entry := self.find(name.removeprefix(self._prefix))) is not None:
                 yield entry
@@ -264,7 +264,7 @@ def _unpacked(data: object) -> Json:
 
 @cache
 def _library() -> SimpleNamespace:
-    """Return what the store needs of diskcache: ``open`` and ``Timeout``. Raises UsageError if it is not installed."""
+    """Return the parts of diskcache for the store: ``open`` and ``Timeout``. Raises UsageError if it is not installed."""
     try:
         import diskcache  # noqa: PLC0415  costs 50 ms and is an extra
     except ImportError:

@@ -37,7 +37,7 @@ _heard = 0
 
 
 class UserCodeError(Exception):
-    """Code that is not ours raised an exception.
+    """User code raised an exception.
 
     Attributes:
         error: what it raised; any ``BaseException``.
@@ -49,7 +49,7 @@ class UserCodeError(Exception):
 
 
 def forget_installed() -> None:
-    """Clear the cache of installed packages, as another run in this process may find others."""
+    """Clear the cache of installed packages, since another run in this process may find others."""
     _select_installed.cache_clear()
 
 
@@ -60,12 +60,12 @@ def installed(group: str) -> list[EntryPoint]:
 
 @lru_cache(maxsize=1)
 def _select_installed(path: tuple[str, ...]) -> Callable[..., EntryPoints]:  # noqa: ARG001  where packages are looked for
-    """Return the function that selects entry points, cached for a search path, as reading them all takes time."""
+    """Return the function that selects entry points, cached by search path because reading all of them takes time."""
     return entry_points().select
 
 
 class Surroundings:
-    """The working directory and the recursion limit at one time, to be restored after user code has run."""
+    """The working directory and the recursion limit at one time, restored after user code has run."""
 
     def __init__(self) -> None:
         self._limit = sys.getrecursionlimit()
@@ -107,7 +107,7 @@ def call_user_code(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.k
 
 
 def load_file(path: str) -> ModuleType:
-    """Load a Python file as a new module and return it, with its folder on ``sys.path``. Raises whatever the file raises."""
+    """Load a Python file as a new module and return it, with its folder on ``sys.path``. Exceptions of the file pass through."""
     if (folder := str(Path(path).parent)) not in sys.path:
         sys.path.insert(0, folder)
     spec = spec_from_file_location(Path(path).stem, path)
@@ -119,7 +119,7 @@ def load_file(path: str) -> ModuleType:
 
 
 def plain(text: str) -> str:
-    """Return a text in which control characters are escaped, so that it cannot control a terminal; line ends stay."""
+    """Return a text with escaped control characters, so that it cannot control a terminal; line ends stay."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or char in "\n\t" else f"\\u{ord(char):04x}" for char in text)
@@ -149,14 +149,14 @@ def _is_ours(filename: str) -> bool:
 
 
 def place_of(error: BaseException) -> str:
-    """Return where user code raised an exception, as `` (conftest.py:12)``; empty if not in a file of theirs."""
+    """Return the place where user code raised an exception, such as `` (conftest.py:12)``; empty if it is in no user file."""
     places = [(frame.f_code.co_filename, line) for frame, line in frames_of(error)]
     files = [(Path(file).name, line) for file, line in places if not file.startswith("<")]
     return f" ({files[-1][0]}:{files[-1][1]})" if files else ""
 
 
 def defined_at(code: object) -> str:
-    """Return where a function or class of the user's begins, as `` (conftest.py:12)``; empty if that is not known."""
+    """Return the place where a user's function or class begins, such as `` (conftest.py:12)``; empty if unknown."""
     with suppress(Exception):  # an object may raise anything when it is asked for its source
         inner = inspect.unwrap(cast("Any", code))
         file = inspect.getsourcefile(inner)
@@ -167,7 +167,7 @@ def defined_at(code: object) -> str:
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Count the user's interrupts in the block, so that they differ from a KeyboardInterrupt that user code raises."""
+    """Count the user's interrupts in the block, to distinguish them from a KeyboardInterrupt raised by user code."""
     global _listeners  # noqa: PLW0603  # signals belong to the process
     former = signal.getsignal(signal.SIGINT)
     if not _on_main_thread() or former is None:
@@ -186,10 +186,10 @@ def listening() -> Iterator[None]:
 
 
 def _listener(former: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:
-    """Return a SIGINT handler that calls the former one and counts each KeyboardInterrupt that it raises."""
+    """Return a SIGINT handler that calls the previous handler and counts each KeyboardInterrupt from it."""
 
     def note(number: int, frame: FrameType | None) -> None:
-        """Call the former handler and count the KeyboardInterrupt that it raises."""
+        """Call the previous handler and count a KeyboardInterrupt from it."""
         global _heard  # noqa: PLW0603
         try:
             former(number, frame)

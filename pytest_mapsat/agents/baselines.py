@@ -29,7 +29,7 @@ class Dialogue(NamedTuple):
 
 @dataclass(frozen=True)
 class BaselineSource(AgentSource):
-    """One of the built-in baselines. ``dialogue``: its words in the case that it is opened for; those of the oracle are in the case itself."""
+    """One of the built-in baselines; ``dialogue`` holds the words that it plays in an open case (the oracle's come from the case)."""
 
     name: _Name
     dialogue: Dialogue | None = None
@@ -87,7 +87,7 @@ class _Prepared(Conversation):
 
 
 def _play_dialogue(case: Case, name: str, dialogue: Dialogue | None, toolbox: Toolbox) -> Iterator[Reply]:
-    """Make the tool calls of a fixed dialogue and yield its replies; the last one has the output."""
+    """Make the tool calls of a fixed dialogue and yield its replies; the last reply carries the output."""
     if dialogue is None:
         raise InfrastructureError(f"baseline:{name} plays in runs and in mapsat lint --baselines only")
     turns, output = dialogue

@@ -35,7 +35,7 @@ _FOR_FACTORIES = OFFERED[1:]
 
 
 class CallableConversation(Conversation):
-    """One episode with a callable."""
+    """One episode with an agent that is a Python callable."""
 
     _source: CallableSource
 
@@ -54,7 +54,7 @@ class CallableConversation(Conversation):
 
     @property
     def refused(self) -> str:
-        """Why a tool of the agent was kept from running for real; empty where none was."""
+        """The reason why a real tool of the agent was not run; empty if no tool was refused."""
         return self._scope.refused
 
     def reply(self, message: str) -> Reply:
@@ -77,14 +77,14 @@ class CallableConversation(Conversation):
         raise error from None
 
     def cancel(self) -> None:
-        """Cancel the coroutine that is waited for, if there is one; the agent is not kept for another task."""
+        """Cancel the coroutine that is running, if any; the agent is not kept for another task."""
         if self._waiting is not None:
             _cancel(self._waiting)
         if (kept := kept_of(self._session)) is not None:
             kept.forget()  # it is still in its reply
 
     def _serve(self) -> str:
-        """Return the address of the tools over MCP, served until the episode is over."""
+        """Serve the tools over MCP until the episode is over, and return their address."""
         from .tool_server import import_sdk, serve_tools  # noqa: PLC0415 (for agents that ask for it only)
 
         if self._endpoint is None:
@@ -93,7 +93,7 @@ class CallableConversation(Conversation):
         return self._endpoint.url_with_token
 
     def close(self) -> None:
-        """Release what an agent of a framework holds, such as connections and processes."""
+        """Release the resources of an agent of a framework, such as connections and processes."""
         self._lease.close()
         self._scope.mcp_url = None  # what refers to itself stays until Python's collector comes by
         self._scope.end()
@@ -105,7 +105,7 @@ class CallableConversation(Conversation):
                 wait([_submit(result)], timeout=_CLOSING)
 
     def _answer(self, message: str) -> Reply:
-        """Return the agent's reply to a message; make the agent for the episode first, if that is not done."""
+        """Return the agent's reply to a message; create the agent first if the episode has none yet."""
         if self._agent is None:
             self._agent = self._make()
             if self._adapted:
@@ -114,7 +114,7 @@ class CallableConversation(Conversation):
         return checked(self._call(function, self._arguments(takes, message)))
 
     def _arguments(self, takes: tuple[str, ...], message: str = "") -> dict[str, Any]:
-        """Return the keyword arguments for a callable, by the names that it takes."""
+        """Return the keyword arguments that a callable accepts, chosen by parameter name."""
         makers: dict[str, Callable[[], Any]] = {
             "message": lambda: message,
             "tools": lambda: self._toolbox,
@@ -124,7 +124,7 @@ class CallableConversation(Conversation):
         return {name: makers[name]() for name in takes}
 
     def _make(self) -> tuple[Callable[..., Any], tuple[str, ...]]:
-        """Return what to call as the agent in this episode, from the factory if it is one, and the arguments it takes."""
+        """Return the callable that is the agent in this episode, built by the factory if there is one, and its parameters."""
         source = self._source
         if not source.is_factory:
             return source.function, source.takes
@@ -170,7 +170,7 @@ class CallableConversation(Conversation):
 
 @dataclass(frozen=True)
 class CallableSource(AgentSource):
-    """An agent that is called, or a factory that is asked for one in each episode.
+    """An agent that is a callable, or a factory that builds an agent for each episode.
 
     Attributes:
         takes: the names of the arguments that it takes.
@@ -192,20 +192,20 @@ class CallableSource(AgentSource):
 
     @property
     def shared(self) -> bool:  # type: ignore[override]
-        """Whether all episodes talk to the one object."""
+        """Whether all episodes talk to the same object."""
         return not self.is_factory
 
     def unplayable(self, context: AgentContext) -> str:
-        """Return why an agent of a framework cannot be played with the context of a case; empty if it can, or that is not known yet."""
+        """Return why an agent of a framework cannot be played with a case's context; empty if it can be played or that is still unknown."""
         return lacking_fields(context, self._kind())
 
     @property
     def wants_context(self) -> bool:  # type: ignore[override]
-        """Whether the agent is of a framework, and wants a context of the user's own kind."""
+        """Whether the agent belongs to a framework and takes a context class of the user's own."""
         return is_data_kind(self._kind())
 
     def _kind(self) -> Any:
-        """Return the class of the context that an agent of a framework wants; None if it wants none, or that is not known before an episode."""
+        """Return the context class of an agent of a framework; None if it takes no context or the class is still unknown."""
         known = self.adapter is not None and self.adapter.recognises(self.agent)
         return self.adapter.kind(self.agent) if known and self.adapter else None
 
@@ -244,7 +244,7 @@ def callable_source(target: object, spec: str) -> CallableSource:
 
 
 def framework_source(target: object, spec: str, adapter: Adapter) -> CallableSource:
-    """Return the source for an agent of a framework, or for a factory that takes the framework's own tools and returns one.
+    """Return the source for an agent of a framework, or for a factory that takes the framework's tools and returns an agent.
 
     Args:
         target: the agent or the factory.
@@ -272,7 +272,7 @@ def framework_source(target: object, spec: str, adapter: Adapter) -> CallableSou
 
 
 def _adapter_of(product: object, source: CallableSource) -> Adapter | None:
-    """Return the adapter for an object that a factory has made; None if there is no adapter for it and it is called directly.
+    """Return the adapter for an object that a factory built; None if the object is called directly.
 
     Raises:
         AgentFault: it is not what the spec says, or cannot be played.
@@ -293,7 +293,7 @@ def _adapter_of(product: object, source: CallableSource) -> Adapter | None:
 
 
 def _entry(target: object) -> Callable[..., Any] | None:
-    """Return what is called: ``reply`` of an object that has one, else the object itself."""
+    """Return the function to call: the method ``reply`` if the object has one, else the object itself."""
     if not inspect.isroutine(target) and not inspect.isclass(target) and not inspect.ismodule(target):
         method: Callable[..., Any] | None = getattr(target, "reply", None)
         if callable(method):
@@ -344,14 +344,14 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 
 def takes_message(parameters: tuple[Parameter, ...]) -> bool:
-    """Return whether a callable with these parameters is an agent, and not something that makes one."""
+    """Return whether a callable with these parameters is an agent rather than a factory."""
     return any(parameter.name == "message" or parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
 
 
 def arguments_taken(
     parameters: tuple[Parameter, ...], offered: tuple[str, ...] = OFFERED, *, renaming: bool = True
 ) -> tuple[str, ...]:
-    """Return which of the offered arguments, each given by its name, a callable with these parameters takes.
+    """Return the names of the offered arguments that a callable with these parameters accepts.
 
     Args:
         parameters: what it takes.
@@ -359,17 +359,17 @@ def arguments_taken(
         renaming: whether one that is not offered may be the message by another name.
 
     Raises:
-        WrongSignature: it insists on another one, or on one without its name.
+        WrongSignature: it requires another argument, or an argument without a name.
     """
     single = [p for p in parameters if p.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)]
     required = [p for p in single if p.default is Parameter.empty]
     unknown = [p.name for p in required if p.name not in OFFERED]
     if renaming and len(unknown) == 1 and not takes_message(parameters):
-        raise WrongSignature(f"it insists on {unknown[0]!r}: rename `{unknown[0]}` to `message`")
+        raise WrongSignature(f"it requires {unknown[0]!r}: rename `{unknown[0]}` to `message`")
     for parameter in required:
         if parameter.name not in offered:
             given = ", ".join(offered) + hint_at(parameter.name, offered)
-            raise WrongSignature(f"it insists on {parameter.name!r}, and what is given, by name, is {given}")
+            raise WrongSignature(f"it requires {parameter.name!r}, but the arguments, given by name, are {given}")
         if parameter.kind is Parameter.POSITIONAL_ONLY:
             raise WrongSignature(f"it takes {parameter.name!r} by its place alone, and arguments are given by name")
     if any(p.kind is Parameter.VAR_KEYWORD for p in parameters):
@@ -382,7 +382,7 @@ def arguments_taken(
 
 
 class _ThreadLoop:
-    """The event loop that ``asyncio.get_event_loop()`` returns on a thread of ours, as it does on a main thread; closed with the thread."""
+    """The event loop that ``asyncio.get_event_loop()`` returns on one of our threads, as on a main thread; closed with the thread."""
 
     def __init__(self) -> None:
         import asyncio  # noqa: PLC0415 (it is imported)
@@ -399,7 +399,7 @@ _of_this_thread = local()
 
 
 def _give_loop() -> None:
-    """Give this thread, if it is not the main one, an event loop for functions that ask for one; once, and not before asyncio is imported."""
+    """Give this thread an event loop, unless it is the main thread, has a loop already, or asyncio is not imported yet."""
     if "asyncio" in sys.modules and current_thread() is not main_thread() and not hasattr(_of_this_thread, "loop"):
         _of_this_thread.loop = _ThreadLoop()
 
@@ -418,7 +418,7 @@ class EventLoop:
         self._thread.start()
 
     def _run(self) -> None:
-        """Run the loop until it has ended, again after each exception that comes out of it."""
+        """Run the loop until it ends; restart it after each exception that escapes from it."""
         while not self._ended and not self._loop.is_closed():
             # A SystemExit in a task or a callback comes out here; who waits for the task hears of it there.
             with suppress(BaseException):
@@ -426,7 +426,7 @@ class EventLoop:
         self._loop.close()
 
     def submit(self, awaitable: Awaitable[Any]) -> Future[tuple[Any, BaseException | None]]:
-        """Start the awaitable on the loop; the future holds what it returned and what it raised."""
+        """Start an awaitable on the loop, and return a future with its result or exception."""
         return self._asyncio.run_coroutine_threadsafe(self._outcome(awaitable), self._loop)
 
     def answers(self) -> bool:
@@ -436,7 +436,7 @@ class EventLoop:
         return turned.wait(_PATIENCE)
 
     def dismiss(self) -> None:
-        """Have the loop cancel its tasks and end, and do not wait for it."""
+        """Cancel the tasks of the loop and end it, without waiting for the end."""
         self._asyncio.run_coroutine_threadsafe(self._end(), self._loop)
 
     def stop(self) -> None:
@@ -456,7 +456,7 @@ class EventLoop:
         self._loop.stop()
 
     async def _outcome(self, awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-        """Return the value awaited and None, or None and the exception: a SystemExit raised in a task would stop the loop."""
+        """Return the awaited value and None, or None and the exception: a SystemExit raised in a task would stop the loop."""
         try:
             return await awaitable, None
         except self._asyncio.CancelledError:

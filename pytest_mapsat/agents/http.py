@@ -111,7 +111,7 @@ def _target(address: str) -> str:
 
 
 def _address(url: str, place: str, path: str) -> str:
-    """Return the user's address with the path of the form appended. Raises UsageError if it cannot be used."""
+    """Return the user's address with the path of the form appended. Raises UsageError for an invalid address."""
     example = "expected an address such as http://127.0.0.1:8000/chat"
     try:
         parts = urlsplit(url)
@@ -127,7 +127,7 @@ def _address(url: str, place: str, path: str) -> str:
 
 
 def _pool(url: str, place: str) -> HTTPConnectionPool:
-    """Return a connection pool for an address. Raises UsageError if the address cannot be used."""
+    """Return a connection pool for an address. Raises UsageError for an invalid address."""
     try:
         return connection_from_url(url, maxsize=_MOST_AT_ONCE)
     except (exceptions.HTTPError, ValueError) as error:
@@ -208,7 +208,7 @@ class HttpConversation(Conversation):
                 self._proxied.under_way = False
 
     def reported(self) -> Sequence[Sequence[ReportedCall]]:
-        """Return the reports of calls of its own tools since this was last asked; see ``Conversation.reported``."""
+        """Return the reports of the service's own tool calls since the last request for them; see ``Conversation.reported``."""
         reports, self._exchange.own_calls = self._exchange.own_calls, []
         if self._proxied is not None:
             reports.append(self._proxied.taken())
@@ -217,7 +217,7 @@ class HttpConversation(Conversation):
         return reports
 
     def _advice(self, speaks: FormName, address: str) -> str:
-        """Return which form to name where an answer seems to be in another one than was asked for; empty if it is not."""
+        """Return a hint to use another form if the answer seems to be in that form; empty if it does not."""
         protocol = _PROTOCOLS.get(speaks)
         if protocol is None:
             return ""
@@ -233,7 +233,7 @@ class HttpConversation(Conversation):
     # -- one request -----------------------------------------------------------------------
 
     def _post(self, body: Json, headers: Mapping[str, str]) -> ServiceAnswer:
-        """POST a JSON body and return the answer; retry if there was not a connection or it says so. Raises ServiceFault."""
+        """POST a JSON body and return the answer; retry if the connection failed or the service asks for a retry. Raises ServiceFault."""
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         self._drop()
         for pause in (*_PAUSES, None):
@@ -250,7 +250,7 @@ class HttpConversation(Conversation):
         raise AssertionError("unreachable")
 
     def _sent(self, data: bytes, headers: Mapping[str, str], *, last: bool) -> BaseHTTPResponse | None:
-        """Send one POST and return the response, body unread; None without a connection, except on the last try."""
+        """Send one POST and return the response with its body unread; None if the connection failed, except on the last try."""
         left = min(max(seconds_left(self._session), 0), _DAY)
         time_out = Timeout(connect=max(min(_CONNECT, left * _SHARE), 0.01), read=left + 1)
         send = partial(self._source.pool.urlopen, "POST", self._source.target, data, headers)
@@ -274,7 +274,7 @@ class HttpConversation(Conversation):
             raise _broken(error, "before an answer came") from None
 
     def _wait_asked(self, response: BaseHTTPResponse) -> float | None:
-        """Return the seconds to wait before a retry, as a busy service requests; None if there must be no retry."""
+        """Return the seconds that a busy service asks to wait before a retry; None if there must be no retry."""
         after = response.headers.get("Retry-After", "")
         asked = response.status in _LATER and re.fullmatch(r"[0-9]{1,5}", after)
         if not asked or self._tools.used or int(after) >= seconds_left(self._session):
@@ -320,7 +320,7 @@ class HttpConversation(Conversation):
         return ServiceAnswer(data)
 
     def _with_calls_and_builds_noted(self, response: BaseHTTPResponse, parts: Iterable[Any]) -> Iterator[Any]:
-        """Yield the parts of an answer, and record the calls and the build in them where the service file says so."""
+        """Yield the parts of an answer, and record the calls and the build at the places that the service file names."""
         place = self._source.file.build
         names = {response.headers[place.header]} if place.header in response.headers else set()
         paths = self._source.file.response.calls
@@ -364,11 +364,11 @@ class HttpConversation(Conversation):
             yield piece
 
     def _refusal(self, response: BaseHTTPResponse) -> ServiceFault:
-        """Return the fault for an error status, with an excerpt of the body and advice; never the agent's failure."""
+        """Return the fault for an error status, with an excerpt of the body and advice; the agent is never to blame for it."""
         status = f"{response.status} {response.reason or ''}".strip()
         if response.status in _REDIRECTS:
             target = response.headers.get("Location", "")
-            return ServiceFault(f"it redirects to {shown(target)} ({status}), which is not followed: name that address")
+            return ServiceFault(f"it redirects to {shown(target)} ({status}), which is not followed: use that address")
         body = b""
         try:
             for piece in self._pieces(response, _REFUSAL_BYTES):
@@ -386,7 +386,7 @@ class HttpConversation(Conversation):
 
 @dataclass(frozen=True, eq=False)
 class HttpSource(SourceElsewhere):
-    """A service, and how it is spoken to.
+    """A service, and the form of its requests and answers.
 
     Attributes:
         spec: as the user wrote it.
@@ -435,7 +435,7 @@ def _title(text: str) -> str:
 
 
 def _excerpt(body: bytes) -> str:
-    """Return a short excerpt of an error response, its error message if it has one; empty if the body is."""
+    """Return a short excerpt of an error response, preferably its error message; empty if the body is empty."""
     text = body.decode("utf-8", "replace").strip()
     if text.startswith("<"):
         return f" with a page of HTML{_title(text)}"

@@ -63,7 +63,7 @@ _END_PATIENCE, _AT_ONCE = 5.0, 0.5
 
 @dataclass(frozen=True)
 class Isolation:
-    """How agents are kept apart.
+    """The limits and environment that separate an agent's process from the rest.
 
     Attributes:
         passed: variables of the environment that are passed on.
@@ -84,7 +84,7 @@ class Isolation:
 
 
 class _Guarded:
-    """A process that a guard of the keeper has forked, and ends when we say so."""
+    """A process that a guard of the keeper has forked, and kills at our request."""
 
     def __init__(self, guard: socket.socket) -> None:
         self._guard = guard
@@ -92,7 +92,7 @@ class _Guarded:
         guard.setblocking(False)
 
     def poll(self) -> int | str | None:
-        """Return the exit status (negative: the signal) or a text that says how it was lost; None while it runs."""
+        """Return the exit status (negative: the signal) or a text that explains the loss; None while the process runs."""
         if self._ended is None:
             try:
                 word = self._guard.recv(200).decode(errors="replace")
@@ -109,12 +109,12 @@ class _Guarded:
             self._guard.send(b"k")
 
     def leave(self) -> None:
-        """Close the line to the guard, which gives the process a moment to end by itself."""
+        """Close the line to the guard, which gives the process a moment to exit."""
         self._guard.close()
 
 
 class Processes:
-    """Makes processes for agents, by a keeper that is started on first need, and again if it was lost.
+    """Creates processes for agents through a keeper, which starts on first use and restarts if it is lost.
 
     Args:
         isolation: how agents are kept apart.
@@ -131,7 +131,7 @@ class Processes:
         self._left = ExitStack()
 
     def start(self) -> AgentProcess:
-        """Have the keeper make a process and return it; it may have been lost already.
+        """Have the keeper create a process and return it; the process may be lost already.
 
         Raises:
             OSError: the system gives no more processes or descriptors.
@@ -151,7 +151,7 @@ class Processes:
         return AgentProcess(_Guarded(guard), to, back[0], {"stdout": out[0], "stderr": err[0]})
 
     def last_words(self) -> str:
-        """Return the last line that a lost keeper has written; empty if it still runs."""
+        """Return the last line that a lost keeper wrote; empty if the keeper still runs."""
         with self._lock, suppress(subprocess.TimeoutExpired):
             if self._keeper is not None:
                 self._keeper.wait(_AT_ONCE)
@@ -164,7 +164,7 @@ class Processes:
             self._end()
 
     def _order(self, descriptors: list[int]) -> None:
-        """Order a process with these descriptors from the keeper, which is started if needed. Raises OSError."""
+        """Order a process with these descriptors from the keeper, and start the keeper if needed. Raises OSError."""
         if self._keeper is None:
             self._begin()
         socket.send_fds(self._control, [b"+"], descriptors)
@@ -191,7 +191,7 @@ class Processes:
             self._left = left.pop_all()
 
     def _end(self) -> str:
-        """End the keeper, by force if it takes too long, and return the last line that it wrote."""
+        """End the keeper, by force after a while, and return the last line that it wrote."""
         if self._keeper is None:
             return ""
         self._control.close()
@@ -218,7 +218,7 @@ _DETAIL, _DETAIL_LINES = 4_000, 6
 
 
 class IsolatedSource(AgentSource):
-    """An agent in a process of its own: a new one for each episode, or for each user where dialogues are carried.
+    """An agent in its own process: a new process for each episode, or for each user if dialogues are carried.
 
     One process always waits with its agent imported, so that an episode need not.
 
@@ -277,7 +277,7 @@ class IsolatedSource(AgentSource):
         return IsolatedConversation(process, self, toolbox, context, session)
 
     def close(self) -> None:
-        """End the waiting process at once, and all others soon after."""
+        """End the spare process at once, and all other processes soon after."""
         self.dismiss()
         self._processes.close()
 
@@ -290,7 +290,7 @@ class IsolatedSource(AgentSource):
                 process.close()
 
     def fault(self, message: str, detail: str = "", blame: Blame = "agent") -> AgentFault:
-        """Return a fault; for lack of memory or of a variable, its message names the option that helps."""
+        """Return a fault; if memory or an environment variable was lacking, its message names the option that helps."""
         if self._isolation.memory and "MemoryError" in message:
             message += f"; its process may use {self._isolation.memory} MB (--mapsat-isolate=memory:MB)"
         missing = _MISSING.match(message)
@@ -328,7 +328,7 @@ class IsolatedSource(AgentSource):
         return process
 
     def _wait_for(self, process: AgentProcess) -> None:
-        """Wait until a process reports that its agent is imported, and note whether the agent mostly waits.
+        """Wait until a process reports that its agent is imported, and record whether the agent mostly waits.
 
         Raises:
             UsageError: there is no such agent.
@@ -375,7 +375,7 @@ class IsolatedConversation(ProcessConversation):
         self._late: list[JsonObject] = []
 
     def close(self) -> None:
-        """Record late calls, then end the process or keep it for the user's next task; kill it within a reply."""
+        """Record late calls, then end the process or keep it for the user's next task; kill it if it is still replying."""
         if not self._came_back.is_set():
             self._process.kill()
             return
@@ -394,13 +394,13 @@ class IsolatedConversation(ProcessConversation):
             kept.process = self._process
 
     def _message(self, text: str) -> JsonObject:
-        """Return the message for the process, with whether it is the first, whether the agent is kept, and the tools that run."""
+        """Return the message for the process; it says whether it is the first, whether the agent is kept, and which tools run."""
         first, self._first = self._first, False
         kept, run = kept_of(self._session) is not None, sorted(tools_to_run(self._session))
         return {**super()._message(text), "first": first, "kept": kept, "run": run}
 
     def _heard(self, process: AgentProcess, message: JsonObject) -> None:
-        """Keep a late call or a thought that the process sends. Raises AgentFault for a fault that it reports."""
+        """Record a late call or a thought that the process sends. Raises AgentFault if the process reports a fault."""
         if message["type"] == "late":
             self._late.append(message)
         elif message["type"] == "thought":
@@ -418,7 +418,7 @@ class IsolatedConversation(ProcessConversation):
             raise fault
 
     def _unasked(self, line: bytes) -> None:
-        """Keep a late call that comes between replies. Raises LostError for any other line."""
+        """Record a late call that comes between replies. Raises LostError for any other line."""
         try:
             self._late.append(message_of(line, {"late": self.kinds["late"]}))
         except LostError:

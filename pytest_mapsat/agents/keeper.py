@@ -64,7 +64,7 @@ def prctl(option: int, value: int) -> int:
 
 @contextmanager
 def unreadable() -> Iterator[None]:
-    """Hide this process's environment, memory and descriptors from the user's other processes, but root's, in the context."""
+    """Within the context, hide this process's environment, memory and descriptors from other processes of the user (not of root)."""
     before = prctl(_GET_DUMPABLE, 0)
     prctl(_SET_DUMPABLE, 0)
     try:
@@ -75,7 +75,7 @@ def unreadable() -> Iterator[None]:
 
 
 def restrict_process() -> None:
-    """Bar this process and its children from new privileges and, with Landlock, from reading other processes; for good."""
+    """Permanently deny this process and its children new privileges and, with Landlock, access to other processes."""
     if not _LINUX:
         return
     prctl(_SET_NO_NEW_PRIVS, 1)
@@ -135,7 +135,7 @@ class PytestLine:
         self._writes.flush()
 
     def close(self) -> None:
-        """Refuse calls until the next reply; wait for one that is under way."""
+        """Refuse further calls until the next reply; wait for the call that is running."""
         with self._lock:
             self.open = False
 
@@ -144,11 +144,11 @@ class PytestLine:
         return self._asked("call", name=str(as_json(name)), arguments=as_json(arguments), agent=calling_agent())
 
     def think(self, text: str) -> None:
-        """Have pytest keep a thought in the trajectory. Raises ToolsClosed."""
+        """Have pytest record a thought in the trajectory. Raises ToolsClosed."""
         self._asked("thought", text=str(as_json(text)))
 
     def _asked(self, kind: str, **fields: Any) -> Json:
-        """Send pytest a request and return the result. Raises ToolsClosed if no reply is under way or pytest refuses."""
+        """Send pytest a request and return the result. Raises ToolsClosed between replies or if pytest refuses."""
         with self._lock:
             if not self.open:
                 if kind == "call":
@@ -163,7 +163,7 @@ class PytestLine:
 
 
 def serve(line: PytestLine) -> None:
-    """Find the agent and take it through one episode; return when pytest closes the line.
+    """Load the agent and run one episode with it; return when pytest closes the line.
 
     The module is imported on the main thread and the agent called on another one, as in pytest's process.
     """
@@ -184,7 +184,7 @@ def serve(line: PytestLine) -> None:
 
 
 def _converse(line: PytestLine, source: AgentSource) -> None:
-    """Have the agent answer pytest's messages until the line closes: one episode, or all of a user if dialogues are carried."""
+    """Let the agent answer pytest's messages until the line closes: for one episode, or for all tasks of a user if dialogues are carried."""
     kept = KeptAgent()
     with suppress(EOFError, OSError):
         while True:
@@ -206,7 +206,7 @@ def _converse(line: PytestLine, source: AgentSource) -> None:
 
 
 def _answer(line: PytestLine, conversation: Conversation, message: str) -> None:
-    """Have the agent answer a message, and send pytest its reply or its fault."""
+    """Let the agent answer a message, and send its reply or fault to pytest."""
     line.open = True
     try:
         try:
@@ -253,7 +253,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def keep(settings: JsonObject) -> None:
-    """Run the keeper: fork a guard for each process that pytest orders, which forks the agent's process. Never returns.
+    """Run the keeper: for each process that pytest orders, fork a guard that forks the agent's process. Never returns.
 
     Args:
         settings: ``path``: where modules are found; ``folder``: where each agent has its own; ``memory``: what each may use, MB; 0: any amount.
@@ -280,7 +280,7 @@ def keep(settings: JsonObject) -> None:
 
 
 def _ordered(control: socket.socket) -> list[int] | None:
-    """Wait for pytest to order a process, and return the descriptors that come with it; None once pytest is gone."""
+    """Wait until pytest orders a process, and return the descriptors sent with the order; None once pytest is gone."""
     with suppress(OSError):
         raw, descriptors, _, _ = socket.recv_fds(control, 1, _DESCRIPTORS)
         return descriptors if raw else None
@@ -336,7 +336,7 @@ def _fork_agent_under_guard(order: Sequence[int], settings: JsonObject) -> Pytes
 
 
 def _watched(pid: int, fate: int, woken: int) -> int:
-    """Wait for a process to end and return its status; kill it when pytest says so, or a while after pytest hangs up."""
+    """Wait for a process to end and return its status; kill it at pytest's request, or a while after pytest hangs up."""
     deadline, listened = inf, [woken, fate]
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -360,7 +360,7 @@ def _watched(pid: int, fate: int, woken: int) -> int:
 
 
 def _end_strays() -> None:
-    """Kill the agent's processes that have left its group, which Linux has made children of the guard."""
+    """Kill the agent's processes that have left its process group; Linux has made them children of the guard."""
     ours = Path(f"/proc/self/task/{os.getpid()}/children")
     until = time.monotonic() + GRACE
     with suppress(OSError):
@@ -390,7 +390,7 @@ def _set_up_agent_process(out: int, err: int, folder: str, memory: int) -> None:
 
 
 def _end() -> None:
-    """Exit an agent's process as Python would, but skip the teardown of modules that the keeper had loaded, which takes 0.1 s.
+    """Exit an agent's process as Python would, but skip the teardown of modules loaded by the keeper, which takes 0.1 s.
 
     As where ``multiprocessing`` forks: threads are waited for, what was left to be done at the exit is done, what was printed goes out.
     """
@@ -403,7 +403,7 @@ def _end() -> None:
 
 
 def remove(folder: str) -> None:
-    """Delete a folder, or a file in its place, and ignore errors: one nested too deep for Python stays."""
+    """Delete a folder or a file, and ignore errors: a tree that is nested too deeply for Python stays."""
     with suppress(OSError, RecursionError):
         if (place := Path(folder)).is_file():
             place.unlink()

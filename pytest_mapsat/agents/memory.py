@@ -41,14 +41,14 @@ _TERM = re.compile(rf"[{_CJK}]+|[^\W{_CJK}]+")
 
 
 class Memory(Protocol):
-    """The memory of one user in one trial. It may have ``tools``: functions that the agent can call in addition to the suite's."""
+    """The memory of one user in one trial. Its optional ``tools`` are functions that the agent can call besides the suite's tools."""
 
     def reset(self) -> object:
-        """Forget everything. Called once, before the first update."""
+        """Forget everything. Called once, before the first ``update``."""
         ...
 
     def update(self, interactions: Sequence[JsonObject]) -> object:
-        """Take in the events since the previous task. A ``Reply`` may give the cost as ``usage``; any other return value is ignored.
+        """Store the events since the previous task. A returned ``Reply`` may give the cost as ``usage``; any other return value is ignored.
 
         Args:
             interactions: in order of their dates: ``date``; ``behavior``, a list of ``type`` and ``content``; ``dialogue``, a list of ``role``
@@ -57,7 +57,7 @@ class Memory(Protocol):
         ...
 
     def retrieve(self, query: str) -> str | Reply:
-        """Return what the memory has for a task: a text, or a ``Reply`` that also gives the cost as ``usage``.
+        """Return the memory's text for a task, or a ``Reply`` that also gives the cost as ``usage``.
 
         Args:
             query: the words that the user begins the task with.
@@ -67,7 +67,7 @@ class Memory(Protocol):
 
 @dataclass(frozen=True)
 class MemorySource:
-    """Where memories come from.
+    """A factory of memories, and the spec that names it.
 
     Attributes:
         spec: as the user wrote it.
@@ -113,7 +113,7 @@ def open_memory(spec: str, *, root: Path, client: ModelClient | None = None) -> 
 
 
 def _own_source(target: object, spec: str) -> MemorySource:
-    """Return the source of memories that a class or a function of the user makes."""
+    """Return the source for a memory class or function of the user's own."""
     option = f"--mapsat-agent-memory={spec}"
     if not (inspect.isclass(target) or inspect.isroutine(target)):
         what = f"found an object of type {type(target).__name__}, which all users would share"
@@ -135,7 +135,7 @@ def recollection(value: object) -> Reply:
 
 
 def spent_on(value: object) -> Usage:
-    """Return the usage that a Reply gives; an empty one for any other value.
+    """Return the usage of a Reply; an empty usage for any other value.
 
     Raises:
         AgentFault: the usage has another form, or the value waits to be awaited: the memory has taken nothing in.
@@ -149,7 +149,7 @@ def spent_on(value: object) -> Usage:
 
 
 def memory_fault(error: BaseException) -> AgentFault:
-    """Return the fault for an error of the user's own memory: the agent's, unless a service that the memory needs cannot be reached."""
+    """Return the fault for an error in the user's own memory. The agent is to blame unless a service of the memory is unreachable."""
     fault = described(error)
     return AgentFault(f"the agent's memory: {fault.message}", fault.detail, fault.blame)
 
@@ -158,7 +158,7 @@ def memory_fault(error: BaseException) -> AgentFault:
 
 
 def lines_of(interactions: Iterable[JsonObject]) -> Iterator[str]:
-    """Yield what happened, a line each that begins with its date: ``2026-05-02 order: two oat lattes``, ``2026-05-02 user: no milk, please``."""
+    """Yield the events as lines that begin with a date: ``2026-05-02 order: two oat lattes``, ``2026-05-02 user: no milk, please``."""
     for interaction in interactions:
         events = [(act["type"] or "behavior", act["content"]) for act in interaction.get("behavior", ())]
         events += [(message["role"], message["content"]) for message in interaction.get("dialogue", ())]
@@ -166,7 +166,7 @@ def lines_of(interactions: Iterable[JsonObject]) -> Iterator[str]:
 
 
 def token_ends(text: str) -> list[int]:
-    """Return where each token of a text ends, in characters.
+    """Return the end position of each token of a text, in characters.
 
     Counted without a model: a token is a character of Chinese, Japanese or Korean, up to four letters or digits of other scripts, or a sign. Blanks do not count.
     """
@@ -174,7 +174,7 @@ def token_ends(text: str) -> list[int]:
 
 
 def latest(lines: Sequence[str], most: int) -> list[str]:
-    """Return the last lines that have at most ``most`` tokens together; the end of the last line if it alone has more."""
+    """Return the last lines that together have at most ``most`` tokens; if the last line is longer, return its end."""
     newest_first: list[str] = []
     for line in reversed(lines):
         ends = token_ends(line)
@@ -186,7 +186,7 @@ def latest(lines: Sequence[str], most: int) -> list[str]:
 
 
 def chunks_of(text: str, size: int = CHUNK_TOKENS) -> list[str]:
-    """Return a text cut into pieces of ``size`` tokens, without overlap; the last may be shorter."""
+    """Return a text cut into pieces of ``size`` tokens without overlap; the last piece may be shorter."""
     cuts = [0, *token_ends(text)[size - 1 :: size], len(text)]
     pieces = (text[start:end].strip() for start, end in pairwise(cuts))
     return [piece for piece in pieces if piece]
@@ -196,10 +196,10 @@ def chunks_of(text: str, size: int = CHUNK_TOKENS) -> list[str]:
 
 
 class _FreshMemory:
-    """A memory of ours, each made for one user in one trial."""
+    """A built-in memory, created for one user in one trial."""
 
     def reset(self) -> None:
-        """Do nothing: a memory that was just made has nothing to forget."""
+        """Do nothing: a new memory has nothing to forget."""
 
 
 class FullMemory(_FreshMemory):
@@ -229,7 +229,7 @@ class AgenticMemory(_FreshMemory):
     _text: str = ""
 
     def update(self, interactions: Sequence[JsonObject]) -> Reply:
-        """Have the model merge what happened into the summary; what it writes beyond 4,096 tokens is cut off."""
+        """Have the model merge the events into the summary; cut the summary after 4,096 tokens."""
         news = "\n".join(lines_of(interactions))
         # The language follows the interactions, not the task, so that rebuilding the memory asks the same again.
         words = prompt("remember", "zh" if re.search(f"[{_CJK}]", news) else "en").fill(
@@ -256,7 +256,7 @@ class ChunkMemory(_FreshMemory):
         self.chunks: list[str] = []
 
     def update(self, interactions: Sequence[JsonObject]) -> Reply:
-        """Cut what happened into chunks and index them."""
+        """Cut the events into chunks and index them."""
         chunks = chunks_of("\n".join(lines_of(interactions)))
         self.chunks += chunks
         return Reply("", usage=self.index(chunks).model_dump())
@@ -267,12 +267,12 @@ class ChunkMemory(_FreshMemory):
         return Reply("\n".join(self.chunks[number] for number in best[:TOP_CHUNKS]), usage=spent.model_dump())
 
     def index(self, chunks: Sequence[str]) -> Usage:
-        """Index new chunks, and return what that cost."""
+        """Index new chunks, and return the cost of indexing."""
         del chunks
         return Usage()
 
     def ranked(self, query: str) -> tuple[list[int], Usage]:
-        """Return the numbers of the chunks that share a word with a query, best first, and what the ranking cost."""
+        """Return the numbers of the chunks that share a word with a query, best first, and the cost of ranking."""
         from bm25s import BM25  # noqa: PLC0415  0.1 s, for this kind alone
 
         logging.getLogger("bm25s").setLevel(logging.WARNING)  # otherwise it logs every index
@@ -308,13 +308,13 @@ class EmbeddedMemory(ChunkMemory):
         self._vectors: list[np.ndarray] = []
 
     def index(self, chunks: Sequence[str]) -> Usage:
-        """Embed new chunks in one request, keep their vectors, and return what that cost."""
+        """Embed new chunks in one request, keep their vectors, and return the cost."""
         vectors, usage = self._embedded(chunks)
         self._vectors += vectors
         return usage
 
     def ranked(self, query: str) -> tuple[list[int], Usage]:
-        """Return the numbers of the chunks with embeddings near the query's, best first, and what that cost."""
+        """Return the numbers of the chunks with embeddings near the query's, best first, and the cost."""
         (query_vector,), usage = self._embedded([query])
         cosines = [round(float(vector @ query_vector), 6) for vector in self._vectors]
         near = [number for number, cosine in enumerate(cosines) if cosine >= LEAST_COSINE]

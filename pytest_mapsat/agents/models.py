@@ -36,7 +36,7 @@ _SHOWN = 200
 
 
 class ToolSteps:
-    """A reply in steps: a model or a service has tools called, and reads their results, until it answers in words."""
+    """A reply in steps: a model or a service calls tools and reads their results until it answers in words."""
 
     _toolbox: Toolbox
     _session: Session
@@ -62,7 +62,7 @@ class ToolSteps:
         raise NotImplementedError
 
     def _result_of(self, call: ToolCall) -> Json:
-        """Make a call and return its result; for arguments that are not a JSON object, an error that says so."""
+        """Make a call and return its result; return an error if the arguments are not a JSON object."""
         if call.arguments is None:
             shown = call.text[:_SHOWN]
             self._session.think(f"{call.name} was to be called with arguments that are not a JSON object: {shown}")
@@ -72,7 +72,7 @@ class ToolSteps:
 
 
 def function_call(call: ToolCall) -> JsonObject:
-    """Return a tool call as a message holds it; arguments that are not a JSON object become an empty one."""
+    """Return a tool call in the form of a message; arguments that are not a JSON object become an empty object."""
     arguments = "{}" if call.arguments is None else call.text
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
@@ -117,14 +117,14 @@ class ModelConversation(ToolSteps, Conversation):
         return Reply(text, usage=usage, output=output or None)
 
     def _system(self) -> str:
-        """Return the system prompt: our own with the context filled in, then the case's instructions."""
+        """Return the system prompt: the built-in prompt with the context filled in, then the case's instructions."""
         context = self._context()
         shared_context = {name: value for name, value in filled_fields(context).items() if name not in _ELSEWHERE}
         text = prompt("react", self._language).fill(context=json.dumps(shared_context, ensure_ascii=False, indent=1))
         return f"{text}\n\n{context.instructions}" if context.instructions else text
 
     def _plan(self, schema: JsonObject) -> JsonObject:
-        """Have the model write a plan, keep it as a thought and in the messages, and return its data for the schema."""
+        """Have the model write a plan, keep it as a thought and in the messages, and return the plan's data."""
         tools = "\n".join(f"- {tool['name']}: {tool['description']}" for tool in declared(self._toolbox))
         asked = _said("user", prompt("plan", self._language).fill(tools=tools))
         plan = self._ask([*self._messages, asked]).text
@@ -135,7 +135,7 @@ class ModelConversation(ToolSteps, Conversation):
         return data
 
     def _answer(self) -> str:
-        """Take steps until the model answers in words, and return them. Raises AgentFault if it never does."""
+        """Take steps until the model answers in words, and return the answer. Raises AgentFault if there is no answer."""
         text = self.take_steps(MOST_STEPS)
         if text is not None:
             return text
@@ -164,7 +164,7 @@ class ModelConversation(ToolSteps, Conversation):
         self._messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
 
     def _result_of(self, call: ToolCall) -> Json:
-        """Make a call and return its result; refuse one that was made three times already."""
+        """Make a call and return its result; refuse a call that was made three times already."""
         if call.arguments is not None:
             key = json.dumps([call.name, call.arguments], sort_keys=True)
             self._made[key] += 1
@@ -176,13 +176,13 @@ class ModelConversation(ToolSteps, Conversation):
         return super()._result_of(call)
 
     def _in_full(self, call: ToolCall) -> JsonObject:
-        """Return the arguments of a call with the omitted ones added: their defaults, else null."""
+        """Return the arguments of a call completed with defaults, or null where a parameter has no default."""
         schemas = {tool["name"]: tool["parameters"] for tool in declared(self._toolbox)}
         properties = schemas.get(call.name, {}).get("properties", {})
         return {**{name: schema.get("default") for name, schema in properties.items()}, **(call.arguments or {})}
 
     def _output(self, schema: JsonObject, output: JsonObject) -> JsonObject:
-        """Return the data that the case asks for: those already known, and the rest from the model."""
+        """Return the data that the case asks for: known members are kept, the model supplies the rest."""
         properties = schema.get("properties", {})
         plan = properties.get("plan")
         if self._source.name == "react" and plan is not None and not any(mismatches(plan, self._taken)):
@@ -192,7 +192,7 @@ class ModelConversation(ToolSteps, Conversation):
         return output | self._data("output", rest)
 
     def _data(self, name: str, schema: JsonObject) -> JsonObject:
-        """Ask the model for data that fit a schema; empty if the schema is, or if the answer cannot be read."""
+        """Ask the model for data that fit a schema; empty if the schema is empty or the answer cannot be read."""
         if not schema:
             return {}
         asked = _said("user", prompt(name, self._language).text)
@@ -207,7 +207,7 @@ class ModelConversation(ToolSteps, Conversation):
     def _ask(
         self, messages: Sequence[JsonObject], tools: Sequence[JsonObject] = (), schema: JsonObject | None = None
     ) -> Answer:
-        """Send messages to the model, with tools or a schema, and return its answer, which counts as spent."""
+        """Send messages to the model, with tools or a schema, count the usage, and return the answer."""
         source = self._source
         request = Request(
             model=source.model,
@@ -225,7 +225,7 @@ class ModelConversation(ToolSteps, Conversation):
 
 @dataclass(frozen=True)
 class ModelSource(SourceElsewhere):
-    """A model with our prompts as the agent.
+    """A model that plays the agent with our prompts.
 
     Attributes:
         name: which of the two it is.
@@ -256,7 +256,7 @@ def open_source(spec: SourceSpec) -> ModelSource:
 
 
 def _part(schema: JsonObject, names: Collection[str]) -> JsonObject:
-    """Return the part of an output schema that is about some members; empty if it has no such member."""
+    """Return the part of an output schema that describes some members; empty if the schema has no such member."""
     properties = {name: member for name, member in schema.get("properties", {}).items() if name in names}
     required = [name for name in schema.get("required", ()) if name in properties]
     return {**schema, "properties": properties, "required": required} if properties else {}

@@ -41,7 +41,7 @@ _OURS = "/mapsat/traces/"
 
 
 def missing_extra() -> str:
-    """Return what to install before spans can be received; empty where they can."""
+    """Return the extra to install before spans can be received; empty if it is installed."""
     needed = ("uvicorn", "opentelemetry.proto")
     with suppress(ModuleNotFoundError):  # of the package around the second one
         if all(map(find_spec, needed)):
@@ -68,7 +68,7 @@ class Receiver:
         self._listens = False
 
     def spans(self, trace: str) -> list[OtlpSpan]:
-        """Return the spans received for a trace, and keep later ones. Raises InfrastructureError if another program has the port."""
+        """Return the spans received for a trace, and keep later spans. Raises InfrastructureError if another program uses the port."""
         if not self._listens and (received := self._listen_or_fetch(trace)) is not None:
             return received
         with self._lock:
@@ -78,7 +78,7 @@ class Receiver:
         return spans
 
     def _listen_or_fetch(self, trace: str) -> list[OtlpSpan] | None:
-        """Start to listen and return None; where another process of the run holds the port, return the spans that it has."""
+        """Start to listen and return None; if another process of the run uses the port, return that process's spans."""
         try:
             listening = socket.create_server(("127.0.0.1", self.port), backlog=512)
         except OSError as error:
@@ -96,7 +96,7 @@ class Receiver:
         return None
 
     async def _app(self, scope: Scope, receive: Any, send: Any) -> None:
-        """Serve HTTP: keep exported spans, ignore metrics and logs, and give other processes of the run the spans of a trace."""
+        """Serve HTTP: keep exported spans, ignore metrics and logs, and send other processes of the run the spans of a trace."""
         headers = {name: value.decode("latin-1").partition(";")[0].lower() for name, value in scope["headers"]}
         protobuf = headers.get(b"content-type") == "application/x-protobuf"
         trace, status, answer = scope["path"].removeprefix(_OURS), 200, b"" if protobuf else b"{}"
@@ -113,7 +113,7 @@ class Receiver:
         await respond(send, status, answer, headers.get(b"content-type", "application/json"))
 
     def _keep(self, spans: list[OtlpSpan]) -> None:
-        """Keep the spans of traces that were asked for, and note the ids of all other traces as foreign."""
+        """Keep the spans of requested traces, and record the ids of all other traces as foreign."""
         with self._lock:
             for span in spans:
                 kept = self._traces.get(span.trace.lower())
@@ -124,7 +124,7 @@ class Receiver:
 
 
 def _unpacked(body: bytes, packing: str) -> bytes:
-    """Return a request body, decompressed where it is gzip. Raises ValueError if it is too large, cut off or no gzip."""
+    """Return a request body, decompressed if it is gzip. Raises ValueError if it is too large, cut off or invalid gzip."""
     unpacking = zlib.decompressobj(wbits=31)
     try:
         plain = unpacking.decompress(body, _MOST_BYTES) if packing == "gzip" else body
@@ -176,7 +176,7 @@ class SpansOfReplies:
         return f"00-{trace}-{span}-01"
 
     def calls(self, is_over: Callable[[], bool]) -> list[ReportedCall]:
-        """Wait for the spans of the last reply and return its calls; when asked again, return late calls of any reply.
+        """Wait for the spans of the last reply and return its calls; a second request returns late calls of any reply.
 
         Args:
             is_over: whether the reply is waited for no more.
@@ -194,7 +194,7 @@ class SpansOfReplies:
         return [*fresh.values()]
 
     def _arrived(self, trace: str, parent: str, is_over: Callable[[], bool]) -> list[OtlpSpan]:
-        """Return the spans of a trace once it is complete or the wait is over; count a trace that is incomplete or empty."""
+        """Return the spans of a trace once it is complete or the wait is over; count incomplete and empty traces."""
         spans: list[OtlpSpan] = []
         until, quiet, ended, over = monotonic() + self._wait, 0.0, False, False
         while not over:
@@ -214,7 +214,7 @@ _receivers: dict[int, Receiver] = {}
 
 
 def receiver_at(port: int) -> Receiver:
-    """Return the receiver of this process at a port: it listens from its first trace on, until the process ends."""
+    """Return this process's receiver for a port; it listens from the first trace until the process ends."""
     return _receivers.setdefault(port, Receiver(port))
 
 
@@ -271,7 +271,7 @@ class ProxiedCalls:
         self._count = 0
 
     def taken(self) -> list[ReportedCall]:
-        """Return and clear the calls recorded since the last time. Raises InfrastructureError if the server was unreachable."""
+        """Return and clear the recorded calls. Raises InfrastructureError if the server was unreachable."""
         if self._lost:
             raise InfrastructureError(self._lost)
         calls, self._calls = self._calls, []
@@ -305,7 +305,7 @@ class ProxiedCalls:
         return call
 
     def _exchange(self, asked: _Headers, body: bytes, calls: dict[str, ReportedCall], send: _Send) -> None:
-        """Send a request upstream and stream the answer back; answer 502 and keep the reason if it is unreachable."""
+        """Send a request upstream and stream the answer back; if the server is unreachable, answer 502 and keep the reason."""
         pool, target, own = self._upstream
         headers = {name.decode(): value.decode("latin-1") for name, value in asked if name not in _OWN_HEADERS}
         options: Any = {"retries": False, "redirect": False, "preload_content": False}
@@ -313,7 +313,7 @@ class ProxiedCalls:
         try:
             response, lost = pool.urlopen("POST", target, body, {**headers, **own}, timeout=time_out, **options), ""
             if 300 <= response.status < 400:  # noqa: PLR2004
-                lost = f"it redirects to {response.headers.get('Location')}: name that address"
+                lost = f"it redirects to {response.headers.get('Location')}: use that address"
         except exceptions.HTTPError as error:
             lost = str(error)
         if lost:

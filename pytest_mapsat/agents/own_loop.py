@@ -14,7 +14,7 @@ Form: TypeAlias = Literal["openai", "openai-responses", "anthropic"]
 
 
 def tools_of(tools: Toolbox, form: Form = "openai") -> list[JsonObject]:
-    """Return the schemas of the case's tools as a client takes them.
+    """Return the schemas of the case's tools in the format of a client.
 
     Args:
         tools: the agent's argument ``tools``.
@@ -36,7 +36,7 @@ def tools_of(tools: Toolbox, form: Form = "openai") -> list[JsonObject]:
 
 
 def answer(call: Any) -> JsonObject:
-    """Have the sandbox of the running episode answer a model's call of a tool, and return the message for the model.
+    """Let the sandbox of the running episode answer a model's tool call, and return the message for the model.
 
     Args:
         call: the call as the client gives it, or the same as a dict: an item of ``message.tool_calls`` (OpenAI chat completions), an output item
@@ -65,5 +65,5 @@ def answer(call: Any) -> JsonObject:
 
 
 def _part(call: Any, name: str) -> Any:
-    """Return a part of an object or a dict; None if it has no such part."""
+    """Return a part of an object or a dict; None if there is no such part."""
     return call.get(name) if isinstance(call, dict) else getattr(call, name, None)

@@ -66,20 +66,20 @@ class LostError(Exception):
 
 
 class Running(Protocol):
-    """A process, of ours or of others."""
+    """A running process, forked by us or started by others."""
 
     def poll(self) -> int | str | None:
-        """Return the exit status (negative: the signal) or a text that says how it was lost; None while it runs."""
+        """Return the exit status (negative: the signal) or a text that explains the loss; None while the process runs."""
 
     def end(self) -> None:
         """Kill the process with its group; do nothing if it has ended."""
 
     def leave(self) -> None:
-        """Release what is held for the process; its streams are closed already."""
+        """Release the resources of the process; its streams are closed already."""
 
 
 class AgentProcess:
-    """The lines that go to a process and come from it. One thread talks; any other may ``kill``.
+    """The lines to and from a process. One thread talks; any thread may call ``kill``.
 
     All streams are served together: a process that writes while it should read blocks neither itself nor us.
 
@@ -108,7 +108,7 @@ class AgentProcess:
         self._closed_output = inf
 
     def unread(self) -> list[bytes]:
-        """Return and clear the lines that came unasked; the last may be incomplete."""
+        """Return and clear the unrequested lines; the last may be incomplete."""
         self._serve(0)
         lines = [line for line in (*self._lines, bytes(self._begun)) if line.strip()]
         self._lines.clear()
@@ -161,7 +161,7 @@ class AgentProcess:
         self._process.leave()
 
     def _serve(self, patience: float) -> bool:
-        """Write and read what the streams allow, waiting up to ``patience`` seconds; return whether any was ready."""
+        """Write and read as far as the streams allow, waiting up to ``patience`` seconds; return whether any stream was ready."""
         ready = self._selector.select(patience)
         for key, events in ready:
             if events & selectors.EVENT_WRITE:
@@ -187,7 +187,7 @@ class AgentProcess:
         return bool(ready)
 
     def _write(self, number: int) -> None:
-        """Write the next queued bytes, and stop watching the stream once none are left."""
+        """Write the next queued bytes, and stop watching the stream once the queue is empty."""
         try:
             del self._unsent[: os.write(number, self._unsent[:_PIECE])]
         except BlockingIOError:
@@ -198,7 +198,7 @@ class AgentProcess:
             self._selector.unregister(self._to)
 
     def _check_silent_process(self, awaited: str) -> None:
-        """Accept a whole message without a line end from a silent process. Raises LostError if nothing more can come."""
+        """Accept a complete message without a line end from a silent process. Raises LostError if no more can come."""
         if self._begun and _is_whole(bytes(self._begun)):
             # Its author has forgotten to end the line.
             self._lines.append(bytes(self._begun))
@@ -241,7 +241,7 @@ def quoted(line: bytes | bytearray) -> str:
 
 
 def message_of(line: bytes, kinds: Mapping[str, tuple[str, ...]]) -> JsonObject:
-    """Parse a line and return its message, with its type and keys checked.
+    """Parse a line, check its type and keys, and return the message.
 
     Args:
         line: what a process has written.
@@ -290,7 +290,7 @@ class ProcessConversation(Conversation):
         self._came_back.set()
 
     def reply(self, message: str) -> Reply:
-        """Have the process answer; see ``Conversation.reply``."""
+        """Return the reply of the process; see ``Conversation.reply``."""
         self._came_back.clear()
         try:
             process = self._process = self._process or self._started()
@@ -317,14 +317,14 @@ class ProcessConversation(Conversation):
         self._came_back.wait(PATIENCE)
 
     def close(self) -> None:
-        """Kill the process with everything that it started, and close its streams unless a thread still waits on them."""
+        """Kill the process and everything that it started, and close its streams unless a thread still uses them."""
         if self._process is not None:
             self._process.kill()
             if self._came_back.is_set():
                 self._process.close()
 
     def _started(self) -> AgentProcess:
-        """Return the agent's process. Raises AgentFault where there is none."""
+        """Return the agent's process. Raises AgentFault if it did not start."""
         raise NotImplementedError
 
     def _fault(self, lost: LostError, errors: str) -> AgentFault:
@@ -336,7 +336,7 @@ class ProcessConversation(Conversation):
         raise NotImplementedError
 
     def _unasked(self, line: bytes) -> None:
-        """Handle a line that came while no reply was under way. Raises LostError."""
+        """Handle a line that comes between replies. Raises LostError."""
         raise LostError(f"wrote {quoted(line)} before it was asked")
 
     def _message(self, text: str) -> JsonObject:
@@ -380,7 +380,7 @@ class ProcessConversation(Conversation):
 
 
 def _replied(message: JsonObject) -> Reply:
-    """Return the reply in a message. Raises LostError if it is empty, AgentFault if a part of it is invalid."""
+    """Return the reply in a message. Raises LostError if the message is empty, AgentFault if a part of it is invalid."""
     text, output = message.get("text"), message.get("output")
     if text is None and output is None:
         raise LostError("wrote a reply with neither text nor output")
@@ -408,7 +408,7 @@ _RUNTIMES = {
 
 
 def open_source(spec: SourceSpec) -> CommandSource:
-    """Return the source that ``cmd:COMMAND`` names; the command is split as a shell would, and no shell is asked.
+    """Return the source that ``cmd:COMMAND`` names; the command is split as in a shell, but no shell runs.
 
     Raises:
         UsageError: the command cannot be split, or there is no such program.
@@ -433,7 +433,7 @@ def open_source(spec: SourceSpec) -> CommandSource:
 
 
 def _meant(spec: SourceSpec, program: str) -> str:
-    """Return how to start a file that was named as if it were a program; empty where there is no such file."""
+    """Return how to start a script that was named as if it were a program; empty if there is no such file."""
     file = spec.root / program
     if not file.is_file():
         return ""
@@ -466,7 +466,7 @@ class CommandConversation(ProcessConversation):
 
     def _started(self) -> AgentProcess:
         # The name of the test is that of the case.
-        """Start the command, with the tools served over MCP where they can be. Raises AgentFault if it cannot start."""
+        """Start the command, and serve its tools over MCP if possible. Raises AgentFault if the start fails."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_CURRENT_")}
         if not missing_extra():
             # Most commands have no use for it.
@@ -527,7 +527,7 @@ def _head(path: Path) -> bytes:
 
 
 class _Program(subprocess.Popen[bytes]):
-    """A program in a group of its own, which ends with us.
+    """A program in its own process group, which ends together with this process.
 
     Raises:
         OSError: it cannot be started.
@@ -543,7 +543,7 @@ class _Program(subprocess.Popen[bytes]):
         _running.add(self)
 
     def poll(self) -> int | None:
-        """Return the exit status, None while it runs; kill the rest of its process group once it has ended."""
+        """Return the exit status, or None while the program runs; once it has ended, kill the rest of its process group."""
         running, status = self.returncode is None, super().poll()
         if running and status is not None:
             self._kill_group()
@@ -555,12 +555,12 @@ class _Program(subprocess.Popen[bytes]):
             self._kill_group()
 
     def leave(self) -> None:
-        """Wait up to five seconds for the program to be gone."""
+        """Wait up to five seconds for the program to end."""
         with suppress(subprocess.TimeoutExpired):
             self.wait(PATIENCE)
 
     def _kill_group(self) -> None:
-        """Kill the process group of the program; do nothing if it is gone."""
+        """Kill the process group of the program; do nothing if the group is gone."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 

@@ -60,7 +60,7 @@ _ANOTHER_QUERY = "the recorded dialogue begins with another query than the case'
 
 
 def _is_begun_by(longer: RecordedDialogue, shorter: RecordedDialogue) -> bool:
-    """Return whether a conversation starts with the whole of a shorter one, as where each model call is a trace."""
+    """Return whether a conversation begins with a whole shorter conversation, as when each model call has its own trace."""
     whole, start = (
         [(turn.role, turn.text) for turn in conversation.trajectory.turns] for conversation in (longer, shorter)
     )
@@ -91,11 +91,11 @@ class RecordedSource:
     waits: bool = False
 
     def had_real_user(self, case: Case, trial: int) -> bool:
-        """Return whether the dialogue of a case was with a real user: the file does not name this case and trial."""
+        """Return whether a real user took part in the dialogue of a case: the file does not name this case and trial."""
         return (case.id, trial) not in self.trajectories
 
     def trajectory(self, case: Case, trial: int) -> Trajectory:
-        """Return the recorded dialogue of a case, with the case's query in front where the recording has none.
+        """Return the recorded dialogue of a case, preceded by the case's query if the recording has none.
 
         Raises:
             InfrastructureError: the file has none, or it is not clear which is the one.
@@ -113,19 +113,19 @@ class RecordedSource:
 
     @cached_property
     def _by_session(self) -> Mapping[str, RecordedDialogue]:
-        """Return the unplaced conversations that have a session id, by that id."""
+        """Return the unassigned conversations that have a session id, by that id."""
         return {each.session: each for each in self.unplaced if each.session}
 
     @cached_property
     def _by_query(self) -> Mapping[str, Sequence[RecordedDialogue]]:
-        """Return the unplaced conversations by their query, its blanks made single."""
+        """Return the unassigned conversations by their query, with whitespace normalised."""
         by_query: dict[str, list[RecordedDialogue]] = defaultdict(list)
         for conversation in self.unplaced:
             by_query[" ".join(conversation.query.split())].append(conversation)
         return by_query
 
     def _unplaced_of(self, case: Case, trial: int) -> Trajectory | None:
-        """Return the unplaced conversation of a case, found by session or query, with a warning that says so; else None.
+        """Return the unassigned conversation that matches a case by session or query, with a warning; None if there is none.
 
         Raises:
             InfrastructureError: several begin with the case's query.
@@ -148,7 +148,7 @@ class RecordedSource:
         return conversation.trajectory.model_copy(update=update)
 
     def _others(self) -> str:
-        """Return the end of an error message, on the conversations that name no case; empty if there are none."""
+        """Return the part of an error message that counts conversations without a case; empty if every conversation names its case."""
         if not self.unplaced:
             return ""
         first = self.unplaced[0]
@@ -186,7 +186,7 @@ def open_source(spec: SourceSpec) -> RecordedSource:
 
 
 def recorded_dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory | RecordedDialogue]]:
-    """Yield each dialogue of a file with its line, 0 in a saved run; a conversation where no case is named. Raises SuiteError."""
+    """Yield each dialogue of a file with its line (0 in a saved run); a conversation if no case is named. Raises SuiteError."""
     layout = layout_of(file, name)
     if layout == "run":
         yield from ((0, _as_recorded(card.trajectory)) for card in read_run(file, name).cases)
@@ -203,7 +203,7 @@ def recorded_dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory 
 
 
 def _as_recorded(trajectory: Trajectory) -> Trajectory:
-    """Return a trajectory of a saved run with ``recorded`` as its source and as the provenance of its calls."""
+    """Return a trajectory of a saved run, with ``recorded`` as its source and the provenance of its calls."""
     turns = tuple(
         turn.model_copy(update={"steps": tuple(map(_recorded_step, turn.steps))}) for turn in trajectory.turns
     )
@@ -211,7 +211,7 @@ def _as_recorded(trajectory: Trajectory) -> Trajectory:
 
 
 def _recorded_step(step: Step) -> Step:
-    """Return a call as a recorded one, with a note of its earlier provenance; any other step as it is."""
+    """Return a call marked as recorded, with a note of its earlier provenance; return any other step unchanged."""
     if step.kind != "call" or (step.provenance is not None and step.provenance.kind in ("recorded", "reported")):
         return step
     note = "" if step.provenance is None else f"was {step.provenance.kind}"
@@ -222,7 +222,7 @@ def _recorded_step(step: Step) -> Step:
 
 
 class _PublishedPart(BaseModel):
-    """Part of a published dialogue; what is not used here is passed over, and what is empty counts as not given."""
+    """Part of a published dialogue; unused fields are ignored, and empty fields count as missing."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
@@ -236,7 +236,7 @@ class _PublishedPart(BaseModel):
 
 
 class _Call(_PublishedPart):
-    """One call of a tool: its arguments and its result, as the file has them."""
+    """One call of a tool: its arguments and its result, in the form of the file."""
 
     name: str
     arguments: dict[str, Any] = Field(validation_alias=AliasChoices("arguments", "args"))
@@ -368,7 +368,7 @@ def _step(call: _Call) -> Step:
 
 
 def _ending(messages: Sequence[_Message], failed: _Message | None) -> Ending:
-    """Return how a dialogue ended: by the failed message's side, by its limit of turns, or as done."""
+    """Return the reason why a dialogue ended: a failed message, its limit of turns, or completion."""
     if failed is not None:
         return "user_error" if failed.role == "user" else "agent_error"
     return "max_turns" if any(message.forced for message in messages) else "done"
@@ -384,7 +384,7 @@ def _fault(message: _Message) -> Fault:
 
 
 def _oddities(messages: Sequence[_Message]) -> Iterator[str]:
-    """Yield warnings on a dialogue that has no query or goes on after its end."""
+    """Yield warnings about a dialogue that has no query or continues after its end."""
     if not messages or messages[0].role != "user":
         yield "the recorded dialogue has no query; the case's own was put in front"
     ends = [place for place, message in enumerate(messages) if message.stops]

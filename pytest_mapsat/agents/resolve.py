@@ -25,11 +25,11 @@ _LETTERS, _MODULES = 2, 5
 
 
 class _UnknownError(UsageError):
-    """A spec names no module, and none is like it; the kind of an agent may be misspelt."""
+    """A spec names no module and resembles none; the kind of agent may be misspelt."""
 
 
 def _refused(message: str, hint: str) -> UsageError:
-    """Return a UsageError with a hint; without one, an _UnknownError, so that the caller can suggest kinds of agents."""
+    """Return a UsageError with a hint, or an _UnknownError without one, so that the caller can suggest kinds of agents."""
     return UsageError(message + hint) if hint else _UnknownError(message)
 
 
@@ -81,7 +81,7 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, 
 
 
 def _tools_to_run(spec: str) -> tuple[str, frozenset[str]]:
-    """Return a spec without ``?run=TOOL,TOOL``, and the names of these tools. Raises UsageError for another option."""
+    """Return a spec without ``?run=TOOL,TOOL``, and the names of these tools. Raises UsageError for any other option."""
     place, mark, option = spec.partition("?")
     key, _, names = option.partition("=")
     tools = frozenset(filter(None, map(str.strip, names.split(","))))
@@ -91,7 +91,7 @@ def _tools_to_run(spec: str) -> tuple[str, frozenset[str]]:
 
 
 def names_own_code(spec: str) -> bool:
-    """Return whether a spec names an agent of the user's own, ``module:attr``, and none that is built in or recorded."""
+    """Return whether a spec has the form ``module:attr`` and names no built-in or recorded agent."""
     return spec.partition(":")[0] not in _SCHEMES
 
 
@@ -108,7 +108,7 @@ def source_of(agent: object, spec: str) -> Source:
 
 
 def load(spec: str, *, root: Path, what: Literal["agent", "memory", "tools", "ranker"] = "agent") -> object:
-    """Return the object that ``module:attr`` names; dots lead further into it.
+    """Return the object that ``module:attr`` names; ``attr`` may be a dotted path.
 
     Args:
         spec: a dotted module name, a colon, a dotted attribute.
@@ -133,7 +133,7 @@ def load(spec: str, *, root: Path, what: Literal["agent", "memory", "tools", "ra
 
 
 def _suggestion(module_name: str, attribute: str) -> str:
-    """Return a hint that names the likely module and attribute for a path or a bare module; empty if none is likely."""
+    """Return a hint with the likely module and attribute for a path or a bare module; empty if no guess is likely."""
     name = module_name.removesuffix(".py").strip("./\\").replace("/", ".").replace("\\", ".")
     if not all(part.isidentifier() for part in name.split(".")):
         return ""
@@ -169,7 +169,7 @@ def _modules_in(root: Path, pattern: str = "*") -> list[str]:
 
 
 def _place(error: BaseException, root: Path) -> str:
-    """Return ``file:line: `` of the last line of the user's own code in an error; empty if there is none."""
+    """Return ``file:line: `` for the last line of the user's own code in an error; empty if there is no such line."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{_relative(error.filename, root)}:{error.lineno}: "
     places = [(frame.f_code.co_filename, line) for frame, line in frames_of(error)]

@@ -63,7 +63,7 @@ class _Copy:
         self._other = other
 
     def of(self, value: Any, depth: int) -> Json:
-        """Return a copy of a value as JSON data, with a short note where it is too deep or too large."""
+        """Return a copy of a value as JSON data; parts that are too deep or too large become a short note."""
         self._left -= 1
         kind = type(value)
         if kind is str:
@@ -84,7 +84,7 @@ def _key(key: object) -> str:
 
 
 def _scalar(value: Any) -> Json:
-    """Return a scalar as JSON data; for one that JSON cannot hold, its type or value in angle brackets."""
+    """Return a scalar as JSON data; a scalar that JSON cannot hold becomes its type or value in angle brackets."""
     if isinstance(value, str):
         return writable(value)
     if value is None or isinstance(value, bool):
@@ -110,7 +110,7 @@ _PATH = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:)?(?:[/\\][^\s'\"<>:,;()/\\]+)+[/
 
 
 class AgentFault(Exception):  # noqa: N818  # it carries a fault, and is not an error of ours
-    """The agent broke its contract, or raised.
+    """The agent broke its contract, or raised an exception.
 
     Attributes:
         fault: what to say of it; blame is the agent's, or the infrastructure's where a service of the agent cannot be reached.
@@ -132,7 +132,7 @@ def scrubbed(text: str, most: int = _SHOWN) -> str:
 
 
 def describe(error: BaseException, *, blame: Blame) -> Fault:
-    """Return the fault for an exception: its type, message and place; the detail has the last frames and the cause."""
+    """Return the fault for an exception: its type, message and place; the detail holds the last frames and the cause."""
     places = [f"{_module_file(frame)}:{line} in {frame.f_code.co_name}" for frame, line in frames_of(error)]
     where = f" ({places[-1]})" if places else ""
     cause = error.__cause__
@@ -142,7 +142,7 @@ def describe(error: BaseException, *, blame: Blame) -> Fault:
 
 
 def described(error: BaseException) -> Fault:
-    """Return the fault for an exception of the agent; the infrastructure's where a service that it needs is unreachable."""
+    """Return the fault for an exception of the agent. The infrastructure is to blame if a service of the agent is unreachable."""
     try:
         return call_user_code(_described, error)
     except UserCodeError:
@@ -161,7 +161,7 @@ def _described(error: BaseException) -> Fault:
 
 
 def _words(error: BaseException) -> str:
-    """Return the scrubbed message of an exception; a substitute where it is empty or cannot be read."""
+    """Return the scrubbed message of an exception; a placeholder if it is empty or cannot be read."""
     if isinstance(error, RecursionError):
         return "maximum recursion depth exceeded"
     try:
@@ -215,7 +215,7 @@ _MOST = 100
 
 
 def _reason(error: BaseException | None, left: Iterator[int]) -> BaseException | None:
-    """Return the exception in a chain that says a service could not be reached; None if there is no such exception.
+    """Return the exception in a chain that reports an unreachable service; None if there is no such exception.
 
     Of a group of exceptions each must be one; the first that tells of an answer decides: what came before a 404 is over.
     User code may raise here.
@@ -237,7 +237,7 @@ def _reason(error: BaseException | None, left: Iterator[int]) -> BaseException |
 
 
 def _is_unreachable(error: BaseException) -> bool | None:
-    """Return whether an exception says that a service could not be reached; None if it is about no service."""
+    """Return whether an exception reports an unreachable service; None if it does not concern a service."""
     if isinstance(error, Unavailable | socket.gaierror):
         return True
     if isinstance(error, ConnectionError):
@@ -260,7 +260,7 @@ def _is_unreachable(error: BaseException) -> bool | None:
 
 
 def is_unavailable(status: int, *, of_models: bool) -> bool:
-    """Return whether an HTTP status says that a service is down or lets no request in.
+    """Return whether an HTTP status means that a service is down or rejects all requests.
 
     Args:
         status: the status of its answer.
@@ -279,7 +279,7 @@ _MANY = 10_000
 
 
 def checked(value: object) -> Reply:
-    """Return what the agent returned as a Reply of plain data.
+    """Return the agent's return value as a Reply of plain data.
 
     Data (a dict, a dataclass, a pydantic model) are the output, and what they have under ``text`` is the text; without it, their JSON is.
 
@@ -308,7 +308,7 @@ def checked(value: object) -> Reply:
 
 
 def with_data(reply: Reply, schema: JsonObject) -> Reply:
-    """Return a reply with the JSON object in its text as output where the case asks for data; any other reply as it is.
+    """Return a reply with the JSON object in its text as output if the case asks for data; otherwise return it unchanged.
 
     Args:
         reply: what ``checked`` returned; data of its own stay.
@@ -353,7 +353,7 @@ def _thoughts(thoughts: object) -> tuple[str, ...]:
 
 
 def _usage(usage: object) -> dict[str, Any] | None:
-    """Return the usage of a reply without empty entries; None if it has no usage. Raises AgentFault if it is invalid."""
+    """Return the usage of a reply without empty entries; None if the reply has no usage. Raises AgentFault if it is invalid."""
     if usage is None:
         return None
     if not isinstance(usage, Mapping):
@@ -388,7 +388,7 @@ def _is_data(value: object) -> bool:
 
 
 def _output(output: object) -> JsonObject:
-    """Return the output of a reply as a JSON object. Raises AgentFault if it is not a structured data."""
+    """Return the output of a reply as a JSON object. Raises AgentFault if it is not structured data."""
     if not _is_data(output):
         raise AgentFault(f"the agent returned a Reply whose output is {_with_article(output)}; expected a dict")
     plain = output if isinstance(output, Mapping) else _jsonable(output)

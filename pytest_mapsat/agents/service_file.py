@@ -40,7 +40,7 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 class UsagePaths(Noun):
-    """Where an answer states what the reply cost: dotted paths, empty where it does not.
+    """The places of a reply's cost in an answer: dotted paths, empty if the answer does not state a figure.
 
     Attributes:
         input_tokens: path of the number of input tokens. Example: ``usage.input_tokens``
@@ -54,7 +54,7 @@ class UsagePaths(Noun):
 
 
 class Complete(Noun):
-    """How a JSON answer shows that the reply is complete.
+    """The sign in a JSON answer that the reply is complete.
 
     Attributes:
         path: dotted path of the value that shows it. Example: ``status``
@@ -66,7 +66,7 @@ class Complete(Noun):
 
 
 class CallPaths(Noun):
-    """Where an answer lists the calls of the service's own tools: dotted paths.
+    """The places of the service's own tool calls in an answer: dotted paths.
 
     Attributes:
         at: path of the list of calls; may be empty in a form that reports calls itself. Example: ``calls``
@@ -87,7 +87,7 @@ class CallPaths(Noun):
     all: Literal["", "reply", "dialogue"] = ""
 
     def calls_in(self, answer: Json) -> Iterator[ReportedCall]:
-        """Yield the calls of the service's own tools in an answer. Raises ValueError if they have another form."""
+        """Yield the service's own tool calls in an answer. Raises ValueError if they have an unexpected form."""
         for listed in values_at(answer, self.at) if self.at else ():
             for each in listed if isinstance(listed, list) else () if listed is None else [listed]:
                 parts = {name: values_at(each, path) for name, path in self if path and name not in {"at", "all"}}
@@ -101,7 +101,7 @@ class CallPaths(Noun):
 
 
 class SpansPlace(Noun):
-    """Where the service exports its spans: a port of the loopback interface. ``true`` is short for the usual place.
+    """The port of the loopback interface to which the service exports its spans. ``true`` is short for the usual port.
 
     Attributes:
         port: port for OTLP over HTTP. Example: ``4318``
@@ -125,7 +125,7 @@ class McpServer(Noun):
 
 
 class ResponsePaths(Noun):
-    """Where a JSON answer has the parts of a reply: dotted paths, empty for the usual names.
+    """The places of the parts of a reply in a JSON answer: dotted paths, empty for the usual names.
 
     Attributes:
         text: path of the reply's text. Example: ``reply.text``
@@ -147,7 +147,7 @@ class ResponsePaths(Noun):
 
 
 class BuildPlace(Noun):
-    """Where an answer names the build of the service: in a header or in its JSON.
+    """The place of the service's build in an answer: a header, or a path in its JSON.
 
     Attributes:
         header: name of the header; empty if there is none. Example: ``X-Version``
@@ -186,18 +186,18 @@ class ServiceFile(Noun):
     @field_validator("spans", mode="before", json_schema_input_type=SpansPlace | bool | None)
     @classmethod
     def _plain(cls, value: Json) -> Json:
-        """Return the usual place (an empty mapping) for ``true``, None for ``false``, any other value as it is."""
+        """Return the defaults (an empty mapping) for ``true``, None for ``false``, and any other value unchanged."""
         return {} if value is True else None if value is False else value
 
     @property
     def tells_calls(self) -> tuple[str, ...]:
-        """Return the names of the fields that say where to find the calls of the service's own tools."""
+        """Return the names of the fields that say where the service's own tool calls appear."""
         places = {"response.calls": self.response.calls, "spans": self.spans, "mcp": self.mcp}
         return tuple(name for name, place in places.items() if place is not None)
 
 
 def placeholders(template: Json) -> Iterator[tuple[tuple[str | int, ...], str, bool]]:
-    """Yield the path, the name and whether it is an environment variable, for each placeholder in a template."""
+    """Yield each placeholder in a template: its path, its name, and whether it is an environment variable."""
     if isinstance(template, str):
         for match in _PLACEHOLDER.finditer(template):
             if not match["dollar"]:
@@ -234,7 +234,7 @@ def filled(template: Json, values: Mapping[str, Json]) -> Json:
 
 
 def _value(match: re.Match[str], values: Mapping[str, Json]) -> Json:
-    """Return the value of a matched placeholder; None where its path leads to nothing."""
+    """Return the value of a matched placeholder; None if its path does not exist."""
     if match["dollar"]:
         return "$"
     name, variable = _named(match)
@@ -245,7 +245,7 @@ def _value(match: re.Match[str], values: Mapping[str, Json]) -> Json:
 
 
 def _as_text(value: Json) -> str:
-    """Return a text as it is, any other value as JSON text."""
+    """Return a text unchanged, and any other value as JSON text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -297,7 +297,7 @@ def _problems(spec: SourceSpec, file: ServiceFile, form: str, lines: DocumentLin
 
 
 def _call_problems(file: ServiceFile, form: str, lines: DocumentLines) -> Iterator[Problem]:
-    """Yield the problems of the fields that say where to find the calls of the service's own tools."""
+    """Yield the problems of the fields that say where the service's own tool calls appear."""
     paths, places = file.response.calls, file.tells_calls
     if len(places) > 1:
         yield lines.problem(
@@ -329,7 +329,7 @@ def _header_problems(file: ServiceFile, form: str, lines: DocumentLines) -> Iter
 
 
 def _misnamed(place: str, name: str, *, variable: bool) -> tuple[str, str]:
-    """Return the problem of a placeholder and a hint; two empty texts if it is fine."""
+    """Return the problem of a placeholder and a hint; two empty texts if there is no problem."""
     if variable and not re.fullmatch(r"\w+", name):
         hint = f"did you mean '${name}'?" if name.startswith("context.") else ""
         return f"found ${{{name}}} in {place}, expected the name of a variable in the braces; $$ is a dollar", hint
@@ -345,7 +345,7 @@ def _misnamed(place: str, name: str, *, variable: bool) -> tuple[str, str]:
 
 
 def _unknown_field(name: str) -> tuple[str, str]:
-    """Return the problem of a context field and a hint; two empty texts if it exists or is up to the case."""
+    """Return the problem of a context field and a hint; two empty texts if the field exists or depends on the case."""
     part: Any = context_of(Visible(query="?", context=Context(location=Location(lon=0, lat=0))))
     reached, *fields = name.split(".")
     for field in fields:
@@ -360,6 +360,6 @@ def _unknown_field(name: str) -> tuple[str, str]:
 
 
 def wants_tools(file: ServiceFile) -> bool:
-    """Return whether a service is to call the tools itself, over MCP."""
+    """Return whether a service calls the tools itself, over MCP."""
     names = [name for part in _templates(file).values() for _, name, _ in placeholders(part)]
     return not {"mcp_url", "mcp_token"}.isdisjoint(names)

@@ -33,18 +33,18 @@ SHOWS_CALLS: tuple[FormName, ...] = ("openai-responses", "ag-ui")
 SERVICE_SCHEMES = ("http", "https", *FORM_NAMES)
 
 
-_NO_ADDRESS = "context.mcp_url is there while an agent in Python replies, in a thread with its context"
+_NO_ADDRESS = "context.mcp_url exists while an agent in Python replies, in a thread with its context"
 
 
 class AgentContext(dict[str, Any]):
-    """The context as an agent sees it, and the location in it.
+    """The context of a case as the agent sees it, including the location.
 
     A dict whose keys are attributes as well: ``context["now"]``, ``context.now``, ``context.location.lon``.
     """
 
     @property
     def mcp_url(self) -> str:
-        """The address of the case's tools for an MCP client of the agent's (streamable HTTP; the token is in it).
+        """The address of the case's tools for the agent's MCP client (streamable HTTP; the token is part of the address).
 
         Raises:
             AttributeError: no episode of an agent in this process is running.
@@ -118,16 +118,16 @@ class Session:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """Return the dialogue so far, with the message to be answered: ``{"role": "user" or "assistant", "content": ...}``."""
+        """Return the dialogue so far, including the message to answer: ``{"role": "user" or "assistant", "content": ...}``."""
         return [{"role": role, "content": content} for role, content in self._said]
 
     @property
     def earlier(self) -> list[dict[str, str]]:
-        """Return the dialogue before the message to be answered."""
+        """Return the dialogue before the current message."""
         return self.messages[:-1]
 
     def think(self, text: str) -> None:
-        """Keep a thought in the trajectory, between the calls that were made before it and those that come after."""
+        """Record a thought in the trajectory, after the calls made so far and before all later calls."""
         self._think(text)
 
     def remember(self, turns: Iterable[Turn], deadline: float = inf) -> None:
@@ -140,7 +140,7 @@ class Session:
 
 
 def session_id(case: Case, trial: int) -> str:
-    """Return the id of an episode for the agent: always the same for a case and a trial.
+    """Return the id of an episode for the agent; the same case and trial always have the same id.
 
     It goes over words of the truth, which no agent has: a list of case ids does not reveal which case this is.
     """
@@ -149,7 +149,7 @@ def session_id(case: Case, trial: int) -> str:
 
 
 def trial_of(session: Session) -> int:
-    """Return the trial number of a session, from 1: for built-in agents, as a cache keeps trials apart by it."""
+    """Return the trial number of a session, from 1; built-in agents need it because a cache keeps trials apart."""
     return session._trial  # noqa: SLF001  # no name that an agent is offered
 
 
@@ -159,17 +159,17 @@ def kept_of(session: Session) -> KeptAgent | None:
 
 
 def tools_to_run(session: Session) -> frozenset[str]:
-    """Return the names of the agent's tools that the case has run, as each runs another agent."""
+    """Return the names of the agent's tools that the case runs because each of them runs another agent."""
     return session._run  # noqa: SLF001  # likewise
 
 
 def seconds_left(session: Session) -> float:
-    """Return the seconds that an episode has left; below 0 once its time is over."""
+    """Return the remaining seconds of an episode; negative once its time is over."""
     return session._deadline - perf_counter()  # noqa: SLF001  # likewise
 
 
 def context_of(visible: Visible, memory: str = "") -> AgentContext:
-    """Return a new context for an agent from the visible part of a case and a memory's text; changes to it do not reach the case."""
+    """Return a new context for an agent from the visible part of a case and a memory's text; changes to the context do not affect the case."""
     context = visible.context
     place = context.location
     return AgentContext(
@@ -188,7 +188,7 @@ def context_of(visible: Visible, memory: str = "") -> AgentContext:
 
 
 def declared(tools: Toolbox) -> list[dict[str, Any]]:
-    """Return name, description and parameters (JSON Schema) of each tool."""
+    """Return the name, description and parameters (JSON Schema) of each tool."""
     return [schema["function"] for schema in tools.schemas()]
 
 
@@ -198,13 +198,13 @@ def filled_fields(context: AgentContext) -> dict[str, Any]:
 
 
 def with_earlier(message: str, session: Session) -> str:
-    """Return a message with the dialogue before it in front, as one text for agents that take only one message."""
+    """Return a message preceded by the earlier dialogue as one text, for agents that take a single message."""
     lines = [f"{earlier['role']}: {earlier['content']}" for earlier in session.earlier]
     return "\n\n".join([*lines, f"user: {message}"]) if lines else message
 
 
 class Conversation:
-    """An agent in one episode, with the arguments of ``AgentSource.open``. Most hold nothing that ``close`` must release.
+    """An agent in one episode, with the arguments of ``AgentSource.open``. Most conversations have nothing to release in ``close``.
 
     Attributes:
         builds: what its answers so far name as its build; an empty text stands for an answer that names none.
@@ -225,7 +225,7 @@ class Conversation:
 
     @property
     def refused(self) -> str:
-        """Return why a tool of the agent was kept from running for real, no fault of the agent; empty where none was."""
+        """Return why a real tool of the agent was not run, without any fault of the agent; empty if no tool was refused."""
         return ""
 
     def reply(self, message: str) -> Reply:
@@ -241,7 +241,7 @@ class Conversation:
         raise NotImplementedError
 
     def reported(self) -> Sequence[Sequence[ReportedCall]]:
-        """Return the calls of its own tools since the last time, a list for each report; reports may repeat earlier calls.
+        """Return the agent's own tool calls since the last request, a list for each report; reports may repeat earlier calls.
 
         Raises:
             InfrastructureError: what would tell of them is broken.
@@ -249,18 +249,18 @@ class Conversation:
         return ()
 
     def cancel(self) -> None:
-        """Stop waiting for the reply that another thread waits for; called when the time is over.
+        """Stop waiting for a reply in another thread; called when the time is over.
 
         Best effort: where the event is next looked at, in a pause or between two pieces of an answer.
         """
         self._cancelled.set()
 
     def close(self) -> None:
-        """Release what the agent holds; called once its episode is over."""
+        """Release the resources of the agent; called once its episode is over."""
 
 
 class AgentSource:
-    """Something that can be talked to.
+    """An agent with which episodes can be played.
 
     Attributes:
         kind: always ``agent``.
@@ -294,7 +294,7 @@ class AgentSource:
         return self.conversation(self, toolbox, context, session)
 
     def unplayable(self, context: AgentContext) -> str:  # noqa: ARG002
-        """Return why the agent cannot be played with the context of a case; empty if it can, or that is not known yet."""
+        """Return why the agent cannot be played with the context of a case; empty if it can be played or that is still unknown."""
         return ""
 
 
@@ -313,7 +313,7 @@ Source: TypeAlias = "AgentSource | RecordedSource"
 
 
 class SourceSpec(NamedTuple):
-    """The text that names a source, split for the module of its scheme.
+    """The text that names a source, split at its scheme for the module that handles the scheme.
 
     Attributes:
         text: as the user wrote it, ``SCHEME:REST``.
@@ -333,6 +333,6 @@ class SourceSpec(NamedTuple):
 
 
 def memory_asks_model(spec: str) -> bool:
-    """Return whether a memory of this spec asks a model."""
+    """Return whether the memory with this spec asks a model."""
     kind, _, model = spec.partition(":")
     return kind in ("agentic", "rag") and bool(model)

@@ -40,7 +40,7 @@ _NO_ANSWER = ("error", "refused", "no_recording")
 
 
 class ToolEndpoint(NamedTuple):
-    """Where an MCP client finds the tools of one episode.
+    """The address at which an MCP client reaches the tools of one episode.
 
     Attributes:
         url: of the streamable HTTP transport, ``http://127.0.0.1:PORT/mcp``.
@@ -58,7 +58,7 @@ class ToolEndpoint(NamedTuple):
 
 @cache
 def missing_extra() -> str:
-    """Return why no tools can be served over MCP, and what to install; empty where they can."""
+    """Return why tools cannot be served over MCP, and what to install; empty if they can be served."""
     try:
         version = metadata.version("mcp")
     except metadata.PackageNotFoundError:
@@ -70,7 +70,7 @@ def missing_extra() -> str:
 
 
 def import_sdk() -> None:
-    """Import what server and client share of the SDK, here and now: two threads that import it at once may each get half of it.
+    """Import the parts of the SDK that server and client share: two threads that import them at once may each get an incomplete module.
 
     Raises:
         UsageError: the extra ``[mcp]`` is not installed.
@@ -84,7 +84,7 @@ def import_sdk() -> None:
 def serve_tools(
     toolbox: Toolbox, *, at_once: bool = True, forward: Forward | None = None
 ) -> AbstractContextManager[ToolEndpoint]:
-    """Serve the tools of one episode over MCP on the loopback interface, until the context is left and the token ends.
+    """Serve the tools of one episode over MCP on the loopback interface until the context exits, when the token expires.
 
     All episodes of a process share one server.
 
@@ -111,7 +111,7 @@ def _shared_server() -> ToolServer:
 
 
 class ToolServer:
-    """An MCP server on a daemon thread with an event loop of its own.
+    """An MCP server on a daemon thread with its own event loop.
 
     Args:
         host: the interface to listen on.
@@ -142,7 +142,7 @@ class ToolServer:
     def lease(
         self, toolbox: Toolbox, *, at_once: bool = True, forward: Forward | None = None
     ) -> Iterator[ToolEndpoint]:
-        """Yield an endpoint with a new token that serves the toolbox until the context is left; see ``serve_tools``."""
+        """Yield an endpoint with a new token that serves the toolbox until the context exits; see ``serve_tools``."""
         token = secrets.token_urlsafe(24)
         self._toolboxes[token] = toolbox, forward
         if at_once and not self._woken:
@@ -187,7 +187,7 @@ class ToolServer:
         )
 
         async def app(scope: Scope, receive: Any, send: Any) -> None:
-            """Refuse a request, forward it, or have the SDK answer it with the toolbox of its token."""
+            """Refuse a request, forward it, or let the SDK answer it with the toolbox of its token."""
             token, refusal = self._token_of(scope)
             toolbox, forward = self._toolboxes.get(token, (None, None))
             if refusal is None and toolbox is None:
@@ -206,7 +206,7 @@ class ToolServer:
 
     @staticmethod
     def _token_of(scope: Scope) -> tuple[str, tuple[int, str] | None]:
-        """Return the token of a request and None, or an empty token and the status and message to refuse it with."""
+        """Return the token of a request and None; for an invalid request an empty token, and the status and message of the refusal."""
         match scope["path"].split("/"):
             case ["", "mcp"]:
                 in_path = ""
@@ -275,7 +275,7 @@ async def respond(
 
 
 async def refuse(send: Callable[[JsonObject], Awaitable[None]], status: int, why: str) -> None:
-    """Send an HTTP status with a JSON-RPC error that MCP clients show."""
+    """Send an HTTP error status with a JSON-RPC error that MCP clients display."""
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": why}}
     await respond(send, status, json.dumps(error).encode())
 
@@ -307,7 +307,7 @@ def serve_stdio(toolbox: Toolbox) -> None:
     done: Future[None] = Future()
 
     def run() -> None:
-        """Run the server and hand its result or its exception to the waiting thread."""
+        """Run the server and pass its result or its exception to the waiting thread."""
         try:
             done.set_result(anyio.run(serve))
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
@@ -346,7 +346,7 @@ def mcp_server(toolbox_of: Callable[[Any], Toolbox]) -> Server:
 
 
 def _called(toolbox: Toolbox, name: str, arguments: JsonObject | None) -> tuple[Json, bool]:
-    """Return what a tool answered, and whether that is an error."""
+    """Return the answer of a tool, and whether the answer is an error."""
     try:
         result = toolbox.call(name, arguments)
     except ToolsClosed as closed:

@@ -27,7 +27,7 @@ MOST_ROUNDS = 200
 
 
 class ServiceFault(Exception):  # noqa: N818  # becomes an AgentFault, which names the service
-    """A service did not reply as its form wants it.
+    """A service did not reply in the expected form.
 
     Attributes:
         message: what was observed, and what to do.
@@ -43,7 +43,7 @@ class ServiceFault(Exception):  # noqa: N818  # becomes an AgentFault, which nam
 
 
 class ServiceAnswer(NamedTuple):
-    """The answer of a service: ``data`` is JSON, or plain text; ``events`` are those of a stream, each JSON, else None."""
+    """The answer of a service: ``data`` is JSON or plain text; ``events`` are the JSON events of a stream, or None."""
 
     data: Json
     events: Iterator[JsonObject] | None = None
@@ -110,7 +110,7 @@ def part_of(data: Json, key: str, kind: type, what: str = "its answer") -> Any:
 
 
 def text_of(data: Json, key: str, what: str) -> str:
-    """Return a text of an object, empty where it has none.
+    """Return a text member of an object; empty if there is none.
 
     Raises:
         ServiceFault: the member is no text.
@@ -120,7 +120,7 @@ def text_of(data: Json, key: str, what: str) -> str:
 
 
 def members_of(data: Json, key: str, what: str) -> list[JsonObject]:
-    """Return a list of objects in an object, empty where it has none.
+    """Return a list of objects from an object; empty if there is none.
 
     Raises:
         ServiceFault: the member is no list of objects.
@@ -134,7 +134,7 @@ def members_of(data: Json, key: str, what: str) -> list[JsonObject]:
 
 
 def call_of(call: JsonObject, key: str, function: JsonObject) -> ToolCall:
-    """Return the tool call in an object of an answer.
+    """Return the tool call that an object of an answer describes.
 
     Args:
         call: the object that holds its id.
@@ -150,7 +150,7 @@ def call_of(call: JsonObject, key: str, function: JsonObject) -> ToolCall:
 
 
 def tool_call(identity: str, name: str, arguments: Json) -> ToolCall:
-    """Return a tool call, its arguments read from an object or JSON text; None as arguments if they are not an object."""
+    """Return a tool call with its arguments, read from an object or from JSON text; None as arguments if they are not an object."""
     text = (arguments or "{}") if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     with suppress(ValueError):
         arguments = parse_json(text) if isinstance(arguments, str) else arguments
@@ -158,7 +158,7 @@ def tool_call(identity: str, name: str, arguments: Json) -> ToolCall:
 
 
 def own_call(call: ToolCall, result: Json) -> ReportedCall:
-    """Return a tool call as a report of one that the service made itself, with its result if it is known."""
+    """Return a tool call as a report of a call that the service made itself, with the result if it is known."""
     arguments = call.text if call.arguments is None else call.arguments
     report: ReportedCall = {"tool": call.name, "arguments": arguments, "id": call.id}
     return report if result is None else {**report, "result": result}
@@ -179,12 +179,12 @@ _BAD_STATES = (
 
 
 def state_name(state: Json) -> str:
-    """Return a state in one spelling: ``TASK_STATE_AUTH_REQUIRED``, ``auth_required`` and ``auth-required`` are one."""
+    """Return a state in one spelling: ``TASK_STATE_AUTH_REQUIRED``, ``auth_required`` and ``auth-required`` are the same."""
     return str(state).removeprefix("TASK_STATE_").lower().replace("_", "-")
 
 
 def require_complete(state: Json, complete: Collection[Json], what: str, why: Json = None) -> None:
-    """Check that a service calls its answer complete: this alone makes it a reply, whatever text it has.
+    """Check that a service marks its answer as complete: without the mark, no text counts as a reply.
 
     Args:
         state: what the service says.
@@ -205,7 +205,7 @@ def require_complete(state: Json, complete: Collection[Json], what: str, why: Js
 
 
 def require_same(given: Json, asked: Json, what: str) -> None:
-    """Check that the id in an answer is the one that was sent.
+    """Check that the id in an answer equals the id that was sent.
 
     Args:
         given: the id in the answer; None: it has none.
@@ -220,7 +220,7 @@ def require_same(given: Json, asked: Json, what: str) -> None:
 
 
 def form_of_answer(answer: Json) -> FormName:
-    """Return the form that an answer, or its first event, seems to be in; ``json`` where its fields show no other."""
+    """Return the form that an answer or its first event seems to have; ``json`` if its fields indicate no other form."""
     if not isinstance(answer, Mapping):
         return "json"
     kind = str(answer.get("type", ""))
@@ -234,7 +234,7 @@ def form_of_answer(answer: Json) -> FormName:
 
 
 def texts_of(parts: Json, key: str = "text") -> str:
-    """Return the text of content that is a text or a list of parts."""
+    """Return the text of content, which is either a text or a list of parts."""
     if isinstance(parts, str):
         return parts
     members = parts if isinstance(parts, list) else []
@@ -253,7 +253,7 @@ def _introduction(context: AgentContext) -> str:
 
 
 class WireForm:
-    """One dialogue in one form.
+    """One dialogue with a service, in one form of requests and answers.
 
     Attributes:
         path: what stands behind the address that the user names.
@@ -282,7 +282,7 @@ class WireForm:
 
 
 class JsonForm(WireForm):
-    """Fields of the service's own, or those that are usual where no file names them."""
+    """A form with the service's own fields, or the usual fields if no file names others."""
 
     _USUAL: ClassVar[JsonObject] = {
         "message": "$message",
@@ -335,11 +335,11 @@ class JsonForm(WireForm):
 
     @staticmethod
     def _at(data: Json, path: str) -> Json:
-        """Return the first value at a path of an answer; None if there is no value."""
+        """Return the first value at a path of an answer; None if the path does not exist."""
         return next(iter(values_at(data, path)), None)
 
     def _text(self, data: Json, path: str) -> str:
-        """Return the text of an answer. Raises ServiceFault, with a hint, if it is not where it should be."""
+        """Return the text of an answer. Raises ServiceFault with a hint if the text is missing."""
         for place in (path,) if path else self._TEXTS:
             text = self._at(data, place)
             if isinstance(text, str):
@@ -354,7 +354,7 @@ class JsonForm(WireForm):
 
 
 class ToolForm(ToolSteps, WireForm):
-    """A form in which tool calls come back in answers: they are made here, and their results sent with the next request."""
+    """A form in which answers contain tool calls: this process makes the calls and sends their results with the next request."""
 
     def __init__(self, exchange: FormExchange) -> None:
         super().__init__(exchange)
@@ -385,7 +385,7 @@ class ToolForm(ToolSteps, WireForm):
 
 
 class ChatForm(ToolForm):
-    """OpenAI's chat completions."""
+    """The form of OpenAI's chat completions."""
 
     path = "/chat/completions"
     #: What servers of open models call the thoughts of a model.
@@ -396,7 +396,7 @@ class ChatForm(ToolForm):
         self._messages: list[JsonObject] = []
 
     def _hear(self, message: str) -> None:
-        """Add the user's message to the messages, first the system message and the dialogue before it."""
+        """Add the user's message to the messages, after the system message and the earlier dialogue."""
         if not self._messages:
             self._messages.append({"role": "system", "content": _introduction(self._exchange.context())})
             self._messages += self._session.earlier
@@ -434,7 +434,7 @@ class ChatForm(ToolForm):
 
     @staticmethod
     def _whole(data: Json) -> tuple[JsonObject, Json, Json]:
-        """Return the message, the usage and the finish reason of an answer; ``stop`` if the field for the reason is missing."""
+        """Return the message, the usage and the finish reason of an answer; ``stop`` if the reason is missing."""
         if isinstance(data, Mapping) and data.get("error"):
             raise reported_error_fault(data["error"])
         choice: Any = next(iter(part_of(data, "choices", list)), None)
@@ -443,7 +443,7 @@ class ChatForm(ToolForm):
 
     @classmethod
     def _streamed(cls, events: Iterator[JsonObject]) -> tuple[JsonObject, Json, Json]:
-        """Return the message, the usage and the finish reason that a stream's events add up to. Raises ServiceFault."""
+        """Return the message, the usage and the finish reason, assembled from a stream's events. Raises ServiceFault."""
         text, thought, old, usage, finish = "", "", None, None, None
         calls: dict[str, JsonObject] = {}
         for event in events:
@@ -474,7 +474,7 @@ class ChatForm(ToolForm):
 
 
 class ResponsesForm(ToolForm):
-    """OpenAI's responses: all items are sent again, or with ``store: true`` the new ones behind ``previous_response_id``."""
+    """OpenAI's responses: every request sends all items or, with ``store: true``, only new items and ``previous_response_id``."""
 
     path = "/responses"
 
@@ -485,7 +485,7 @@ class ResponsesForm(ToolForm):
         self._previous = ""
 
     def _hear(self, message: str) -> None:
-        """Add the user's message to the items, first the dialogue before it."""
+        """Add the user's message to the items, after the earlier dialogue."""
         if not self._items and not self._previous:
             self._items += self._session.earlier
         self._items.append({"role": "user", "content": message})
@@ -495,7 +495,7 @@ class ResponsesForm(ToolForm):
         self._items.append({"type": "function_call_output", "call_id": call.id, "output": result})
 
     def _step(self) -> tuple[str, Sequence[ToolCall]]:
-        """Send the items and return the answer's text and the tool calls to make; note those the service made itself."""
+        """Send the items and return the answer's text and the tool calls to make; record the service's own calls."""
         body: JsonObject = {
             "model": "agent",
             "instructions": _introduction(self._exchange.context()),
@@ -552,7 +552,7 @@ class ResponsesForm(ToolForm):
 
 
 class AgUiForm(ToolForm):
-    """AG-UI: our tools are those of the frontend; their results come with a further run."""
+    """AG-UI: our tools are frontend tools; their results are sent with another run."""
 
     _THOUGHTS = ("REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "THINKING_TEXT_MESSAGE_CONTENT")
 
@@ -562,7 +562,7 @@ class AgUiForm(ToolForm):
         self._state: Json = {}
 
     def _hear(self, message: str) -> None:
-        """Add the user's message to the messages, first the dialogue before it."""
+        """Add the user's message to the messages, after the earlier dialogue."""
         earlier = [] if self._messages else self._session.earlier
         turns = [*earlier, {"role": "user", "content": message}]
         self._messages += [{"id": str(uuid4()), **turn} for turn in turns]
@@ -594,7 +594,7 @@ class AgUiForm(ToolForm):
 
     @staticmethod
     def _of_run(events: Iterator[JsonObject], asked: JsonObject) -> Iterator[JsonObject]:
-        """Yield the events of the run that was asked for. Raises ServiceFault for those of another one."""
+        """Yield the events of the requested run. Raises ServiceFault for an event of another run."""
         for event in events:
             if part_of(event, "type", str, "an event") in ("RUN_STARTED", "RUN_FINISHED"):
                 require_same(event.get("threadId"), asked["threadId"], "thread")
@@ -633,7 +633,7 @@ class AgUiForm(ToolForm):
 
 
 class _Run:
-    """The texts, thoughts and calls that the events of one run of AG-UI add up to."""
+    """The texts, thoughts and calls of one AG-UI run, assembled from its events."""
 
     def __init__(self) -> None:
         self.thought = ""
@@ -652,7 +652,7 @@ class _Run:
             self._grow(kind, event, "messageId" if group == "TEXT_MESSAGE" else "toolCallId")
 
     def _grow(self, kind: str, event: JsonObject, key: str) -> None:
-        """Start or extend a text or a call's arguments. Raises ServiceFault for an event of one that was not started."""
+        """Start or extend a text or a call's arguments. Raises ServiceFault for an event that continues nothing."""
         place = f"the event {kind}"
         if not kind.endswith("_CHUNK") or event.get(key):
             self._open = part_of(event, key, str, place)
@@ -679,11 +679,11 @@ class _Run:
         return "\n\n".join(texts) or texts_of(interrupts, "message")
 
     def calls(self) -> list[ToolCall]:
-        """Return the tool calls that have no result yet, and so are ours to make."""
+        """Return the tool calls that have no result yet: the calls that this process must make."""
         return [call for call in self._calls() if call.id not in self._results]
 
     def own_calls(self) -> list[ReportedCall]:
-        """Return the calls of tools of the service's own, with their results."""
+        """Return the calls of the service's own tools, with their results."""
         answered = (call for call in self._calls() if call.id in self._results)
         return [own_call(call, self._results[call.id].get("content")) for call in answered]
 
@@ -710,7 +710,7 @@ class _Run:
 
 
 class A2AForm(WireForm):
-    """Agent2Agent over JSON-RPC: version 1.0, and 0.3 where a service does not know that."""
+    """Agent2Agent over JSON-RPC: version 1.0, or version 0.3 if a service does not support 1.0."""
 
     _METHODS: ClassVar[Mapping[str, tuple[str, str]]] = {
         "1.0": ("SendMessage", "GetTask"),
@@ -750,7 +750,7 @@ class A2AForm(WireForm):
         return self._read(result)
 
     def _send(self, message: str) -> tuple[JsonObject, JsonObject]:
-        """Send a message in the protocol's version in use; return the error and the result, one of them empty."""
+        """Send a message in the current version of the protocol; return the error and the result, of which one is empty."""
         old = self._version == "0.3"
         outgoing: JsonObject = {
             "messageId": str(uuid4()),
@@ -768,7 +768,7 @@ class A2AForm(WireForm):
         return self._rpc(0, self._extended(params, message))
 
     def _rpc(self, method: int, params: JsonObject) -> tuple[JsonObject, JsonObject]:
-        """Make a JSON-RPC call and return the error and the result, one of them empty. Raises ServiceFault."""
+        """Make a JSON-RPC call and return the error and the result, of which one is empty. Raises ServiceFault."""
         name = self._METHODS[self._version][method]
         request: JsonObject = {"jsonrpc": "2.0", "id": str(uuid4()), "method": name, "params": params}
         answer = self._exchange.post(request, {"A2A-Version": self._version})
@@ -781,14 +781,14 @@ class A2AForm(WireForm):
         return {}, part_of(answer.data, "result", dict)
 
     def _refused(self, error: JsonObject) -> ServiceFault:
-        """Return the fault for an error: the agent's, unless the service could not read the request."""
+        """Return the fault for an error. The agent is to blame unless the service could not read the request."""
         if error.get("code") in self._UNREADABLE:
             return ServiceFault(f"it refuses the request: {shown(error.get('message'))} ({error.get('code')})")
         return reported_error_fault(error)
 
     @staticmethod
     def _task(result: JsonObject) -> JsonObject | None:
-        """Return the task in a result; None where the result is a message."""
+        """Return the task in a result; None if the result is a message."""
         task = result.get("task", result)
         return task if isinstance(task, dict) and "status" in task else None
 
@@ -817,7 +817,7 @@ class A2AForm(WireForm):
 
     @staticmethod
     def _parts(task: JsonObject, state: str) -> list[JsonObject]:
-        """Return the parts of a task's artifacts, else of its status message; the other way round if it is not completed."""
+        """Return the parts of a completed task's artifacts, else of its status message; the reverse order for other tasks."""
         artifacts = members_of(task, "artifacts", "a task")
         results = [part for artifact in artifacts for part in members_of(artifact, "parts", "an artifact")]
         status = members_of(task["status"].get("message") or {}, "parts", "a message")

@@ -32,18 +32,18 @@ def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_options(parser, "max-drop")
     parser.add_argument("--common", action="store_true", help="compare the cases that are the same in both runs")
     shared.add_options(parser, "inconclusive")
-    about = "make the new run the baseline: write it there, without its dialogues"
+    about = "write the new run, without its dialogues, to this file as the baseline"
     parser.add_argument("--accept", action="store_true", help=about)
-    about = "runs of one agent, or halves of the trials of one run: count false alarms"
+    about = "count false alarms between runs of one agent, or between halves of the trials of one run"
     parser.add_argument("--aa", action="store_true", help=about)
-    about = "runs that differ in agent and --mapsat-agent-memory: show them as a table"
+    about = "show runs that differ in agent and --mapsat-agent-memory as a table"
     parser.add_argument("--memories", action="store_true", help=about)
     parser.add_argument("-v", "--verbose", action="store_true", help="name every case, requirement and group")
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
 
 
 def run_compare(options: argparse.Namespace) -> int:
-    """Without --max-drop, by the rules of the new run. Exit status 1 when a mean fell by more, a case passed and fails in every trial now, or a run lost cases."""
+    """Without --max-drop, the rules of the new run apply. Exit status 1 if a mean fell further than allowed, if a case passed before and now fails in every trial, or if a run lost cases."""
     if options.memories:
         return _memories(options)
     if options.accept and len(options.runs) == _PAIR and not options.runs[0].exists():
@@ -80,7 +80,7 @@ def run_compare(options: argparse.Namespace) -> int:
 
 
 def _memories(options: argparse.Namespace) -> int:
-    """Print a table of runs that differ only in agent and memory. Raises UsageError for any other difference."""
+    """Print a table of runs that differ only in agent and memory. Raises UsageError if they differ in anything else."""
     for path in options.runs:
         refuse_journal(path)
     runs = [read_run(path, dialogues=False) for path in options.runs]
@@ -124,14 +124,14 @@ def _alarm_lines(alarms: dict[str, Any]) -> Iterator[str]:
 def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat merge``."""
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="the run files of the parts")
-    parser.add_argument("--out", metavar="PATH", type=Path, required=True, help="write the whole run there")
+    parser.add_argument("--out", metavar="PATH", type=Path, required=True, help="write the whole run to this file")
     shared.add_suite(parser)
     shared.add_options(parser, "compare", "max-drop")
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
 
 
 def run_merge(options: argparse.Namespace) -> int:
-    """An episode that is in two parts, or in none, is an error. The gate is decided on the whole. Exit status 1 when it does not hold, or a case failed."""
+    """An episode that is in two parts, or in no part, is an error. The gate judges the whole run. Exit status 1 if the gate does not pass or a case failed."""
     from pytest_mapsat.pytest_plugin.regrading import with_bodies
     from pytest_mapsat.runs.regrade import merge, open_suites
 
@@ -166,18 +166,18 @@ def add_regrade_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-out", metavar="FILE", type=Path, help=about)
     about = "read the results of a batch into the cache first"
     parser.add_argument("--batch-in", metavar="FILE", type=Path, help=about)
-    about = "labels of people, which come before the judge (default: labels/reviewed.jsonl of the suite)"
+    about = "human labels, which override the judge (default: labels/reviewed.jsonl of the suite)"
     parser.add_argument("--labels", metavar="PATH", type=Path, help=about)
     shared.add_options(parser, "fail-under", "fail-on", "metrics", "compare", "allow-undecided")
     shared.add_plugins(parser)
     shared.add_options(parser, "save", save="write the regraded run file")
-    about = "play cases in Python that ask for fixtures, too; without it their labels are kept"
+    about = "also play cases in Python that request fixtures; without this option their labels are kept"
     parser.add_argument("--with-fixtures", action="store_true", help=about)
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
 
 
 def run_regrade(options: argparse.Namespace) -> int:
-    """Options that are not given stay as they were in the run. Exit status 1 if the gate does not hold, or a case failed."""
+    """Options that are not given keep their values from the run. Exit status 1 if the gate does not pass or a case failed."""
     from pytest_mapsat.judges import asks_model
     from pytest_mapsat.llm import open_door
     from pytest_mapsat.pytest_plugin.regrading import with_bodies
@@ -196,14 +196,14 @@ def run_regrade(options: argparse.Namespace) -> int:
     baselines = read_baselines(options.compare or ())
 
     def work(bodies: Regrading[Run | Batched] | None, suites: Sequence[Suite]) -> Run | Batched:
-        """Judge the saved run again by the opened suites, through batch files if these were asked for."""
+        """Judge the saved run again with the opened suites, through batch files if requested."""
         for suite in suites:
             suite.sandboxes = added.sandboxes
         for warning in changed_suites(saved, suites, changes):
             shared.tell(f"warning: {warning}")
 
         def regraded(client: ModelClient | None) -> Run:
-            """Return the run judged again, with a client for judges that ask models."""
+            """Return the run judged again, with a client if its judges ask models."""
             sets, root = added.metric_sets, Path.cwd()
             return regrade(
                 saved, suites, changes, root=root, metric_sets=sets, baselines=baselines, client=client, bodies=bodies
@@ -227,7 +227,7 @@ def run_regrade(options: argparse.Namespace) -> int:
 
 
 def _changes(options: argparse.Namespace) -> Changes:
-    """Return what the options ask to grade differently. Raises UsageError."""
+    """Return the changes to grading that the options request. Raises UsageError."""
     from pytest_mapsat.runs.regrade import Changes
     from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
 

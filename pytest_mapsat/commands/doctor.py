@@ -41,7 +41,7 @@ Outcome = Literal["ok", "warning", "failed", "skipped"]
 
 
 class Diagnosis(NamedTuple):
-    """The finding of one check.
+    """The result of one check.
 
     Attributes:
         outcome: a warning is worth knowing and breaks nothing; skipped: the check could not tell.
@@ -55,7 +55,7 @@ class Diagnosis(NamedTuple):
 
 
 class Behaviour(NamedTuple):
-    """The behaviour of an agent in one episode, in a form that can be compared.
+    """The behaviour of an agent in one episode, in a comparable form.
 
     Attributes:
         replies: its texts.
@@ -69,7 +69,7 @@ class Behaviour(NamedTuple):
 
 
 def behaviour_of(trajectory: Trajectory) -> Behaviour:
-    """Return what the agent did in an episode: its replies, its calls and any fault."""
+    """Return the agent's behaviour in an episode: its replies, its calls and any fault."""
     replies = tuple(turn.text for turn in trajectory.turns if turn.role == "agent")
     calls = tuple(json.dumps([step.tool, step.arguments], sort_keys=True) for step in trajectory.calls)
     if (fault := trajectory.fault) is None:
@@ -80,7 +80,7 @@ def behaviour_of(trajectory: Trajectory) -> Behaviour:
 
 @dataclass(frozen=True)
 class _Speaker:
-    """A user who sends some further messages and then ends the dialogue."""
+    """A user who sends a few more messages and then ends the dialogue."""
 
     messages: tuple[str, ...] = ()
 
@@ -106,7 +106,7 @@ class _BrokenTools:
 
 @dataclass
 class Examination:
-    """An agent under examination, with the cases it is asked about and how episodes run.
+    """An agent under examination, with the cases for it and the way episodes run.
 
     Attributes:
         spec: the agent's spec.
@@ -145,7 +145,7 @@ class Examination:
 
 
 def examine(examination: Examination, plugins: Sequence[str] = ()) -> Iterator[tuple[str, Diagnosis]]:
-    """Yield the title and finding of each check; only the first checks if the agent gives no reply.
+    """Yield the title and result of each check; only the first check if the agent gives no reply.
 
     Args:
         examination: the agent and its cases.
@@ -172,7 +172,7 @@ def examine(examination: Examination, plugins: Sequence[str] = ()) -> Iterator[t
 
 
 def _replies(trajectory: Trajectory, examination: Examination) -> Diagnosis:
-    """Check that the agent gives a reply and calls tools that the suite has."""
+    """Check that the agent replies, and calls only tools that the suite has."""
     behaviour = behaviour_of(trajectory)
     if behaviour.fault:
         return Diagnosis("failed", behaviour.fault, trajectory.fault.detail if trajectory.fault else "")
@@ -190,7 +190,7 @@ def _replies(trajectory: Trajectory, examination: Examination) -> Diagnosis:
 
 
 def _same_answer(reference: Behaviour, again: Behaviour, *, keeps: bool) -> Diagnosis:
-    """Check that two episodes of one case are equal; ``keeps``: kept state is known to make them differ."""
+    """Check that two episodes of one case are equal; ``keeps``: whether the agent is known to keep state, which makes them differ."""
     if reference == again:
         return Diagnosis("ok", "the same calls and words")
     if keeps:
@@ -213,12 +213,12 @@ def _separate_cases(examination: Examination, reference: Behaviour, *, steady: b
 
 
 def _kept(examination: Examination, reference: Behaviour, *, steady: bool, keeps: bool) -> str:
-    """Return a description of state that leaks from one session into another; empty if none was found."""
+    """Return a description of state that leaks from one session into another; empty if no leak was found."""
     case, other = [*examination.cases, _asking(examination.cases[0], _ASKED_CANARY)][:2]
     repeat = _AGAIN["zh" if case.language.startswith("zh") else "en"]
 
     def after(*cases: Case) -> Behaviour:
-        """Return how a new session answers a request to repeat, after these cases were played."""
+        """Return a new session's answer to a request to repeat, after these cases were played."""
         for played in cases:
             examination.play(played)
         return behaviour_of(examination.play(_asking(case, repeat)))
@@ -239,7 +239,7 @@ def _kept(examination: Examination, reference: Behaviour, *, steady: bool, keeps
 
 
 def _remembers(examination: Examination, reference: Behaviour) -> Diagnosis:
-    """Check that a second message gets another reply in a dialogue than alone, so that the agent knows its earlier turn."""
+    """Check that a second message gets a different reply within a dialogue than alone: the agent remembers its earlier turn."""
     case = examination.cases[0]
     message = _AGAIN["zh" if case.language.startswith("zh") else "en"]
     dialogue = behaviour_of(examination.play(more=(message,)))
@@ -256,12 +256,12 @@ def _remembers(examination: Examination, reference: Behaviour) -> Diagnosis:
 
 
 def _asking(case: Case, message: str) -> Case:
-    """Return a case with another query."""
+    """Return a copy of a case with another query."""
     return case.model_copy(update={"visible": case.visible.model_copy(update={"query": message})})
 
 
 def _tool_error(examination: Examination, reference: Behaviour) -> Diagnosis:
-    """Check that the agent replies differently when all tools fail; skipped if it called none."""
+    """Check that the agent replies differently when all tools fail; skipped if the agent called no tool."""
     if not reference.calls:
         return Diagnosis("skipped", "it called no tool")
     broken = behaviour_of(examination.play(sandbox=_BrokenTools(examination.suite.tools)))
@@ -275,7 +275,7 @@ def _tool_error(examination: Examination, reference: Behaviour) -> Diagnosis:
 
 
 def _at_once(examination: Examination, reference: Behaviour, *, steady: bool) -> Diagnosis:
-    """Check that episodes that run at the same time end in order and, with ``steady``, as they do alone."""
+    """Check that simultaneous episodes end in order and, with ``steady``, behave as they do alone."""
     cases = examination.cases
     if steady:
         expected = [reference, *(behaviour_of(examination.play(case)) for case in cases[1:])]
@@ -298,7 +298,7 @@ def _at_once(examination: Examination, reference: Behaviour, *, steady: bool) ->
 
 
 def _in_fresh_process(examination: Examination, plugins: Sequence[str]) -> tuple[Behaviour | None, Diagnosis]:
-    """Run the first case in a new interpreter, where no state of this process can help; return behaviour and finding."""
+    """Run the first case in a new interpreter that shares no state with this process; return the behaviour and the result."""
     request = {
         "spec": examination.spec,
         "suite": str(examination.suite.root),
@@ -356,7 +356,7 @@ def answer_once() -> None:
 def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat doctor``."""
     parser.add_argument("agent", metavar="AGENT", help="what you give to --mapsat-agent, such as mymod:agent")
-    about = "the suite whose first cases are asked, if there is none that of mapsat init"
+    about = "the suite whose first cases are used (default: the suite of mapsat init)"
     shared.add_suite(parser, about, action="store")
     parser.add_argument("--case", metavar="ID", help="the case to ask first (default: the suite's first)")
     about = f"seconds that one episode may take (default: {_TIMEOUT:g})"
@@ -395,7 +395,7 @@ def run_doctor(options: argparse.Namespace) -> int:
 
 
 def _suite(options: argparse.Namespace) -> tuple[Suite, list[str]]:
-    """Return the suite to use (named, of the project, or packaged), and the modules to load with it."""
+    """Return the suite to use (named, the project's, or packaged), and the modules to load with it."""
     root = find_suite(shared.suites_of(options)[0])
     if root is not None:
         return open_suite(root), options.plugins
@@ -412,7 +412,7 @@ def _entries(suite: Suite) -> list[CaseEntry]:
 
 
 def _cases(suite: Suite, name: str | None) -> tuple[Case, ...]:
-    """Return the case to ask about first, then one with another query if the suite has one."""
+    """Return the case to ask about first, then a case with another query if the suite has one."""
     entries = _entries(suite)
     first = suite.load(shared.named_case(entries, name, suite.root))
     others = (case for case in map(suite.load, entries) if case.visible.query != first.visible.query)
@@ -420,7 +420,7 @@ def _cases(suite: Suite, name: str | None) -> tuple[Case, ...]:
 
 
 def _lines(check: str, finding: Diagnosis) -> Iterator[str]:
-    """Yield a finding as wrapped lines, with its advice if it has some."""
+    """Yield a result as wrapped lines, with its advice if any."""
     yield from wrap(f"{finding.outcome:8} {printable(f'{check}: {finding.observed}')}", shared.width(), hang=9)
     if finding.advice:
         yield from wrap(f"-> {printable(finding.advice)}", shared.width(), indent=" " * 9, hang=3)

@@ -50,7 +50,7 @@ def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat lint``."""
     about = "the suite's folder, or a file or folder in it"
     parser.add_argument("suite", metavar="SUITE", nargs="?", type=Path, help=about)
-    about = "print the rules, with how bad a breach is and what each looks at, and look at no suite"
+    about = "print the rules with their severity and scope, without checking a suite"
     parser.add_argument("--list", action="store_true", help=about)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     about = "also make wrong and harmless answers from oracle dialogues, and count what the checks notice"
@@ -61,11 +61,11 @@ def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save", metavar="RUN", type=Path, help=about)
     about = "with --answers: write the suite's calibration.json"
     parser.add_argument("--calibrate", action="store_true", help=about)
-    about = "also play the baselines, and print what the suite is worth; this never changes the exit status"
+    about = "also play the baselines and report on the quality of the suite; this never changes the exit status"
     parser.add_argument("--baselines", action="store_true", help=about)
     about = "with --baselines: write the suite's data card, in Markdown"
     parser.add_argument("--card", metavar="FILE", type=Path, help=about)
-    about = "with --card: write nothing; exit status 1 when the file is another one than would be written"
+    about = "with --card: write nothing; exit status 1 if the existing file is out of date"
     parser.add_argument("--check", action="store_true", help=about)
     about = "also measure how well the suite's ranked search finds what the hops of oracles need (NDCG and MRR at 10 and 20)"
     parser.add_argument("--retrieval", action="store_true", help=about)
@@ -84,7 +84,7 @@ class _LintPart(NamedTuple):
 
 
 def run_lint(options: argparse.Namespace) -> int:
-    """Exit status 1 when something is found that would stop a run."""
+    """Exit status 1 if lint finds an error that would stop a run."""
     owners = {"save": "answers", "calibrate": "answers", "card": "baselines", "check": "card"}
     for name, other in owners.items():
         if getattr(options, name) and not getattr(options, other):
@@ -116,7 +116,7 @@ def _list(options: argparse.Namespace) -> int:
 def _parts(
     options: argparse.Namespace, findings: Sequence[LintFinding], sandboxes: Sequence[SandboxHook], *, sound: bool
 ) -> Iterator[_LintPart]:
-    """Yield the parts that options ask for; ``sound``: whether the suite has no errors, without which most are left out."""
+    """Yield the parts that options request; ``sound``: whether the suite has no errors, without which most parts are omitted."""
     from pytest_mapsat.runs.regrade import open_suites
 
     if options.mutants:
@@ -156,7 +156,7 @@ def _opened(path: Path, sandboxes: Sequence[SandboxHook]) -> Suite:
 
 
 def _findings(path: Path, sandboxes: Sequence[SandboxHook]) -> list[LintFinding]:
-    """Return the lint findings for the suite at a path. Raises UsageError if there is nothing there."""
+    """Return the lint findings for the suite at a path. Raises UsageError if the path does not exist."""
     if not path.exists():
         raise UsageError(f"{path}: there is no such file or folder")
     try:
@@ -167,7 +167,7 @@ def _findings(path: Path, sandboxes: Sequence[SandboxHook]) -> list[LintFinding]
 
 
 def _finding_lines(findings: Sequence[LintFinding]) -> Iterator[object]:
-    """Yield each distinct finding once, followed by other places that have it; then the counts by severity."""
+    """Yield each distinct finding once, followed by its other places; then the counts by severity."""
     places: dict[tuple[str, ...], tuple[LintFinding, dict[str, None]]] = {}
     for finding in findings:
         problem = finding.problem
@@ -200,7 +200,7 @@ def _mutants(path: Path, findings: Sequence[LintFinding], sandboxes: Sequence[Sa
 
 
 def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> proof.Agreement:
-    """Return how checks agree with labelled answers; writes run and calibration if asked. Raises UsageError, SuiteError."""
+    """Return how checks agree with labelled answers; write the run and the calibration if requested. Raises UsageError, SuiteError."""
     from pytest_mapsat.runs.people_labels import judge_answers
 
     suite = _opened(options.suite, sandboxes)
@@ -240,7 +240,7 @@ def _worth(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> pro
 
 
 def _card(options: argparse.Namespace, worth: proof.SuiteWorth) -> bool:
-    """Write a suite's data card and return True; with ``--check`` return whether the file is up to date. Raises UsageError."""
+    """Write a suite's data card and return True; with ``--check`` only return whether the file is up to date. Raises UsageError."""
     path, text = options.card, proof.card_text(worth)
     try:
         if not options.check:

@@ -59,16 +59,16 @@ def add_record_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--case", metavar="ID", action="append", help="a case to play; repeatable (default: all)")
     shared.add_options(parser, "agent", agent=f"who makes the calls (default: {_ORACLE})")
     parser.set_defaults(agent=_ORACLE)
-    about = "of a saved run: make a copy of the suite in which what tables answered in the run is recorded"
+    about = "for a saved run: copy the suite, with the answers that tables gave in the run as recordings"
     parser.add_argument("--to", metavar="DEST", type=Path, help=about)
     about = "let new answers of your tools replace older ones"
     parser.add_argument("--replace", action="store_true", help=about)
     shared.add_plugins(parser)
-    parser.add_argument("--json", action="store_true", help="print what was kept as JSON")
+    parser.add_argument("--json", action="store_true", help="print the kept answers as JSON")
 
 
 def run_record(options: argparse.Namespace) -> int:
-    """New tools are described from their signatures and docstrings. Each case is played, by its oracle dialogue or by an agent, with every call passed on to your tools. Exit status 1 when something was not kept."""
+    """Signatures and docstrings describe new tools. Each case is played by its oracle dialogue or by an agent, and every call goes to your tools. Exit status 1 if an answer was not kept."""
     options.suite = shared.suites_of(options)[0]
     shared.load_added(options.plugins, [options.suite])
     root = find_suite(options.suite)
@@ -116,7 +116,7 @@ def run_record(options: argparse.Namespace) -> int:
 
 
 def _of_run(options: argparse.Namespace, root: Path) -> int:
-    """Copy the suite with the answers that tables gave in a saved run as recordings; return the exit status."""
+    """Copy the suite and add the answers that tables gave in a saved run as recordings; return the exit status."""
     kept = recorded_copy(open_suite(root), options.to, read_saved(Path(options.tools)))
     if options.json:
         shared.write_json({"recordings": kept.to_json(), "problems": []})
@@ -126,7 +126,7 @@ def _of_run(options: argparse.Namespace, root: Path) -> int:
 
 
 def _entries(suite: Suite, names: tuple[str, ...]) -> tuple[list[CaseEntry], list[str]]:
-    """Return the cases to play in the suite's order, and the problems of files that cannot be read. Raises UsageError."""
+    """Return the cases to play in the suite's order, and the problems of unreadable files. Raises UsageError."""
     entries_by_id: dict[str, CaseEntry] = {}
     problems: list[str] = []
     for file in suite.inventory.cases:
@@ -168,7 +168,7 @@ def _played(
 
 
 def _episode(case: Case, source: Source, sandbox: RecordingSandbox) -> list[str]:
-    """Play one case, and return the problems of its calls and its fault, if any."""
+    """Play one case, and return the problems of its calls and any fault."""
     trajectory = run_episode(case, source, make_user("scripted", case), sandbox)
     broken = ((step.tool, step.result["message"]) for step in trajectory.calls if step.status == "error")
     errors = [f"case {case.id}: {tool}: {words}" for tool, words in broken if words not in sandbox.problems]
@@ -178,7 +178,7 @@ def _episode(case: Case, source: Source, sandbox: RecordingSandbox) -> list[str]
 
 
 def _of_writes(suite: Suite, recordings: Iterable[Recording]) -> list[str]:
-    """Return warnings about recorded tools that write, or seem to: a recording changes nothing."""
+    """Return warnings about recorded tools that write or seem to write: a recording changes nothing."""
     called = {recording.tool for recording in recordings}
     writing = sorted(name for name in called if suite.tools[name].effect == "write")
     seeming = sorted(name for name in called - {*writing} if changes_something(name))
@@ -190,7 +190,7 @@ def _of_writes(suite: Suite, recordings: Iterable[Recording]) -> list[str]:
 
 
 def _tell(kept: Keeping, redacted: set[str], problems: list[str]) -> None:
-    """Print how many recordings were added, what was redacted, and what was not kept."""
+    """Print the number of added recordings, the redacted fields, and the answers that were not kept."""
     counts = [f"{shared.counted(kept.added, 'recording')} added"]
     counts += [f"{kept.known} already there"] if kept.known else []
     counts += [f"{kept.replaced} replaced"] if kept.replaced else []
@@ -214,7 +214,7 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--case", metavar="ID", help="the case (default: the first)")
     about = "serve over streamable HTTP in place of standard input and output (default: a free port of this computer)"
     parser.add_argument("--http", metavar="HOST:PORT", nargs="?", const="127.0.0.1:0", type=_address, help=about)
-    parser.add_argument("--save", metavar="PATH", type=Path, help="write the calls, a line of JSON for each")
+    parser.add_argument("--save", metavar="PATH", type=Path, help="write each call as a line of JSON")
     shared.add_plugins(parser)
 
 
@@ -227,7 +227,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def run_serve(options: argparse.Namespace) -> int:
-    """A client lists and calls them, and sees nothing else of the case. Each call is printed on standard error with the source of its answer. Needs the extra mcp."""
+    """A client can list and call the tools, and sees nothing else of the case. Each call is printed on standard error with the source of its answer. Needs the extra mcp."""
     suite, case = _case(options)
     with ExitStack() as stack:
         file = None if options.save is None else stack.enter_context(options.save.open("w", encoding="utf-8"))
@@ -271,7 +271,7 @@ def _tell_command(options: argparse.Namespace, case: Case) -> None:
 
 
 def _tell_address(host: str, url: str, token: str, url_with_token: str) -> None:
-    """Print the settings for an MCP client that connects over HTTP; warns if the host is not this computer."""
+    """Print the settings for an MCP client that connects over HTTP; warn if the host is not this computer."""
     if host not in _LOOPBACK:
         shared.tell(f"warning: anyone who reaches {host} and has the token can call the tools; there is no encryption")
     server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
@@ -290,11 +290,11 @@ class _Calls:
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """The tools that an agent may call, without those of the user and the world."""
+        """The tools that an agent may call, without the tools of the user and the world."""
         return {name: tool for name, tool in self.sandbox.tools.items() if tool.for_agent}
 
     def answer(self, name: str, arguments: JsonObject) -> Json:
-        """Return the result of a call; a broken sandbox gives an error result, and the server goes on."""
+        """Return the result of a call; a broken sandbox gives an error result, and the server continues."""
         name = tool_name(self.tools, name)
         with self._lock:
             try:
@@ -307,7 +307,7 @@ class _Calls:
             return answer.result
 
     def _tell(self, step: Step) -> None:
-        """Print a call with the source of its answer, and write it to the file if there is one."""
+        """Print a call with the source of its answer, and append it to the output file if there is one."""
         shared.tell(f"{cut(call_text(step.tool, step.arguments), _SHOWN)}  [{answered_by(step)}]")
         for note in call_notes(step):
             shared.tell(f"  {note}")

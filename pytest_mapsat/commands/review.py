@@ -49,18 +49,18 @@ def add_review_arguments(parser: argparse.ArgumentParser) -> None:
     about += "or verdicts (a run file, JSON lines, or a table)"
     parser.add_argument("--labels", metavar="PATH", type=Path, help=about)
     parser.add_argument("--by", metavar="NAME", default="person", help="who labels or decides (default: person)")
-    about = "take labels from JSON lines: case, trial, labels; of a suite decisions: case, proposal, outcome"
+    about = "read labels from JSON lines (case, trial, labels), or for a suite decisions (case, proposal, outcome)"
     parser.add_argument("--from", metavar="FILE", dest="given", type=Path, help=about)
-    parser.add_argument("--list", action="store_true", help="only list what is open")
+    parser.add_argument("--list", action="store_true", help="only list the open questions")
     about = "also keep fully labelled dialogues in labels/dialogues.jsonl"
     parser.add_argument("--with-dialogues", action="store_true", help=about)
     parser.add_argument("--agreement", action="store_true", help="measure the judge of the run against --labels")
     about = (
-        "least rates that the judge must reach, such as tpr=0.9,tnr=0.9@95: lower 95 %% bounds of the share of kept requirements that it passes, "
+        "minimum rates that the judge must reach, such as tpr=0.9,tnr=0.9@95: lower 95 %% bounds of the share of kept requirements that it passes, "
         "and of broken ones that it fails"
     )
     parser.add_argument("--require", metavar="RATES", type=_required, help=f"with --agreement: {about}")
-    about = "where the judge's certificate goes (default: judge-certificate.json of the suite)"
+    about = "the file for the judge's certificate (default: judge-certificate.json of the suite)"
     parser.add_argument("--save", metavar="FILE", type=Path, help=f"with --agreement: {about}")
     shared.add_plugins(parser)
     about = "print the list, with --from the counts, with --agreement all figures, as JSON"
@@ -76,7 +76,7 @@ def _required(text: str) -> tuple[dict[str, float], float]:
 
 
 def run_review(options: argparse.Namespace) -> int:
-    """Each label is kept at once; regrade applies it to a saved run. Of a suite: accept, change or drop what drafts propose. With --agreement: measure the judge of the run against known labels."""
+    """Each label is kept at once; regrade applies the labels to a saved run. For a suite: accept, change or drop the proposals of its drafts. With --agreement: compare the judge of the run with known labels."""
     if not options.by.strip() or not options.by.isprintable():
         raise UsageError(f"--by: found {shown(options.by)}, expected a name")
     if options.run.is_dir() or (options.run.suffix in _OF_CASES and options.run.is_file() and find_suite(options.run)):
@@ -160,7 +160,7 @@ def _question_lines(question: ReviewQuestion, number: int, total: int) -> Iterat
 
 
 def _calls(calls: Sequence[Step]) -> list[str]:
-    """Return the first calls with their results as lines, and how many more there are."""
+    """Return the first calls with their results as lines, and the number of further calls."""
     lines = [
         f"{_cut(call_text(call.tool, call.arguments))} -> {_cut(json.dumps(call.result, ensure_ascii=False))}"
         for call in calls[:_CALLS]
@@ -169,19 +169,19 @@ def _calls(calls: Sequence[Step]) -> list[str]:
 
 
 def _cut(text: str) -> str:
-    """Return a text cut to the length that is shown, with the number of characters left out."""
+    """Return a text cut to the displayed length, with the number of omitted characters."""
     return text if len(text) <= _LONG else f"{text[:_LONG]} (and {len(text) - _LONG} more characters)"
 
 
 def _part(name: str, *paragraphs: str) -> Iterator[str]:
-    """Yield paragraphs as lines after a label, without control characters that could steer the terminal."""
+    """Yield paragraphs as lines after a label, without control characters that could manipulate the terminal."""
     for number, paragraph in enumerate(paragraphs):
         label = f"{'' if number else name:11}"
         yield from (line.text for line in labelled(label, printable(paragraph), columns(_WIDTH)))
 
 
 def _typed(prompt: str) -> str:
-    """Print a prompt and return the typed line; empty at the end of the input. Ends the line if no terminal echoes it."""
+    """Print a prompt and return the typed line; empty at the end of the input. Ends the line if no terminal echoes the input."""
     sys.stdout.write(prompt)
     sys.stdout.flush()
     line = sys.stdin.readline()
@@ -191,7 +191,7 @@ def _typed(prompt: str) -> str:
 
 
 def _key(requirement: Requirement) -> tuple[str, str]:
-    """Return the typed key and the reason after it, asking again if invalid; ``q`` at the end of the input."""
+    """Return the typed key and the reason after it; ask again if the key is invalid. Returns ``q`` at the end of the input."""
     while True:
         line = _typed(f"{_KEYS} > ")
         if not line:
@@ -208,7 +208,7 @@ def _key(requirement: Requirement) -> tuple[str, str]:
 
 
 def _review_proposals(options: argparse.Namespace) -> int:
-    """List the proposals of a suite's drafts, or take decisions on them; return the exit status."""
+    """List the proposals of a suite's drafts, or ask for decisions on them; return the exit status."""
     of_runs = ("suite", "labels", "with_dialogues", "agreement", "require", "save")
     if given := [name for name in of_runs if getattr(options, name)]:
         raise UsageError(f"--{given[0].replace('_', '-')} goes with a run, and {options.run} is of a suite")
@@ -228,7 +228,7 @@ def _review_proposals(options: argparse.Namespace) -> int:
 
 
 def _proposed(proposal: making.Proposal) -> str:
-    """Return a proposal in one line: the requirement, or what the user says."""
+    """Return a proposal in one line: the requirement, or the words of the user."""
     part = proposal.part
     words = f"{part.kind}: {part.text}" if isinstance(part, Requirement) else f"the user says: {part.say}"
     return printable(_cut(words))
@@ -280,7 +280,7 @@ def _decide(review: making.ProposalReview) -> int:
 
 
 def _choice() -> tuple[str, dict[str, object]]:
-    """Return the typed outcome (or ``s``, ``q``) and its details, asking again if invalid; ``q`` at the end of the input."""
+    """Return the typed outcome (or ``s``, ``q``) and its details; ask again if they are invalid. Returns ``q`` at the end of the input."""
     outcomes = {"a": "accepted", "c": "changed", "d": "dropped"}
     while True:
         line = _typed("a accept, c change (kind= text= value=), d drop, s skip, q quit > ")
@@ -327,7 +327,7 @@ def _proposal_lines(review: making.ProposalReview, proposal: making.Proposal, nu
 
 
 def _agreement(options: argparse.Namespace, paths: list[Path]) -> int:
-    """Measure the judge of a run against known labels, write a certificate if asked; return the exit status."""
+    """Compare the judge of a run with known labels, write a certificate if requested, and return the exit status."""
     from pytest_mapsat.runs.people_labels import agreement_of
     from pytest_mapsat.runs.regrade import open_suites
 

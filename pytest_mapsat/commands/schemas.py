@@ -54,13 +54,13 @@ def run_schema(options: argparse.Namespace) -> int:  # noqa: D103  the help of a
 
 
 def schema_of(noun: str) -> Schema:
-    """Return the JSON Schema (draft 2020-12) of a noun; every property has a description and an example."""
+    """Return the JSON Schema (draft 2020-12) of a model class; every property has a description and an example."""
     schema: Schema = TypeAdapter(NOUNS[noun]).json_schema(schema_generator=_Described)
     return _Finisher(schema.setdefault("$defs", {})).finished(schema)
 
 
 def fields_of(noun: type[BaseModel]) -> dict[str, tuple[str, list[Any]]]:
-    """Return the description and the examples of each field that the docstrings of a noun and its bases describe."""
+    """Return the description and examples of each field, from the docstrings of a model class and its bases."""
     fields: dict[str, tuple[str, list[Any]]] = {}
     for base in reversed(noun.__mro__):
         section = inspect.cleandoc(base.__dict__.get("__doc__") or "").partition("Attributes:\n")[2]
@@ -72,10 +72,10 @@ def fields_of(noun: type[BaseModel]) -> dict[str, tuple[str, list[Any]]]:
 
 
 class _Described(GenerateJsonSchema):
-    """Describes each property by the docstring of its noun."""
+    """Describes each property by the docstring of its model class."""
 
     def model_schema(self, schema: Any) -> Schema:
-        """Return the schema of a noun, with a description for each property and the examples that are given."""
+        """Return the schema of a model class, with a description and the given examples for each property."""
         noun, described = schema["cls"], super().model_schema(schema)
         fields = fields_of(noun)
         for name, field in noun.model_fields.items():
@@ -88,7 +88,7 @@ class _Described(GenerateJsonSchema):
         return described
 
     def function_before_schema(self, schema: Any) -> Schema:
-        """Return the schema of a value that is converted first; where one text may replace a list, that of both."""
+        """Return the schema of a value that is converted first; if a single text may replace a list, the schema allows both."""
         inner = super().function_before_schema(schema)
         return {"anyOf": [inner["items"], inner]} if schema["function"]["function"] is as_list else inner
 
@@ -104,7 +104,7 @@ class _Finisher:
         self._definitions = definitions
 
     def finished(self, schema: Schema) -> Schema:
-        """Return the whole schema, finished."""
+        """Return the whole schema in its final form."""
         for name in list(self._definitions):
             self._definitions[name] = self._separated(self._definitions[name])
         schema = self._separated({key: value for key, value in schema.items() if key != "$defs"})
@@ -114,7 +114,7 @@ class _Finisher:
         return schema | {"$defs": self._definitions}
 
     def _resolved(self, schema: Schema) -> Schema:
-        """Return the schema that a reference leads to, any other unchanged."""
+        """Return the schema that a reference leads to; return any other schema unchanged."""
         return self._definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
 
     def _separated(self, schema: Any) -> Any:
@@ -168,7 +168,7 @@ class _Finisher:
         return [types] if isinstance(types, str) else types
 
     def _example(self, schema: Schema) -> Any:
-        """Return a value that fits a schema: its own example, else one made from the examples of its parts."""
+        """Return a value that fits a schema: the schema's own example, or a value made from the examples of its parts."""
         schema = self._resolved(schema) | schema
         if given := schema.get("examples") or _words(schema):
             return given[0]
@@ -189,6 +189,6 @@ def _words(schema: Schema) -> list[Any]:
 
 
 def _members(schema: Schema) -> Iterator[Schema]:
-    """Yield the members of a union, also of the unions in it."""
+    """Yield the members of a union, including those of nested unions."""
     for member in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
         yield from list(_members(member)) or [member]

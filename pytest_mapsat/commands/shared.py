@@ -38,7 +38,7 @@ def starts() -> Path:
 
 
 def add_options(parser: argparse.ArgumentParser, *names: str, **about: str) -> None:
-    """Add options of a run to a command, named without ``--mapsat-``; an option that is not given is None.
+    """Add run options to a command, without the prefix ``--mapsat-``; an option that is not given is None.
 
     Args:
         parser: the parser of a command.
@@ -70,7 +70,7 @@ def _reader(option: Option) -> Callable[[str], Any]:
 
 
 def add_run(parser: argparse.ArgumentParser, about: str = "a file that --mapsat-save wrote, or a journal") -> None:
-    """Add the positional argument for a saved run; ``about``: its help."""
+    """Add the positional argument for a saved run; ``about`` is the help text."""
     parser.add_argument("run", metavar="RUN", type=Path, help=about)
 
 
@@ -109,7 +109,7 @@ def suite_paths(options: argparse.Namespace, nodeids: Iterable[str]) -> list[Pat
 
 
 def named_case(entries: Iterable[CaseEntry], name: str | None, place: object) -> CaseEntry:
-    """Return the entry of the case with this name, or the first one for None.
+    """Return the entry of the case with this name; for None, the first entry.
 
     Raises:
         UsageError: there is none at the place.
@@ -144,13 +144,13 @@ def write_json(value: Any, **options: Any) -> None:
 
 
 def respond(options: argparse.Namespace, data: Any, lines: Iterable[object]) -> int:
-    """Print a result as JSON with ``--json``, else as lines; return the exit status OK."""
+    """Print a result as JSON with ``--json``, otherwise as lines; return the exit status OK."""
     write_json(data) if options.json else write(lines)
     return OK
 
 
 def tell(message: object) -> None:
-    """Print a message that is not a result, such as a warning, to standard error."""
+    """Print a message to standard error, such as a warning, that is not part of the result."""
     sys.stderr.write(f"mapsat: {printed(message)}\n")
 
 
@@ -160,7 +160,7 @@ def width() -> int:
 
 
 def deliver_run(run: Run, *, as_json: bool, saved: Path | None) -> int:
-    """Save a run if asked, print its summary without episodes, and return the exit status.
+    """Save a run if requested, print its summary without episodes, and return the exit status.
 
     Args:
         run: the run.
@@ -186,7 +186,7 @@ def status_of(run: Run) -> int:
 
 
 class Added(NamedTuple):
-    """The additions of packages and modules: all metric sets by name, including ours, and the sandbox hooks."""
+    """The additions of packages and modules: all metric sets by name, including the built-in ones, and the sandbox hooks."""
 
     metric_sets: Mapping[str, MetricSet]
     sandboxes: tuple[SandboxHook, ...]
@@ -251,7 +251,7 @@ def _module(name: str) -> Any:
 
 
 def _called(what: str, function: Callable[..., Any], *arguments: object, **options: object) -> Any:
-    """Call a function of the user and return its result. Raises UsageError, which begins with ``what``, if it raises."""
+    """Call a function of the user and return its result. Raises UsageError, beginning with ``what``, if the function raises."""
     try:
         return call_user_code(function, *arguments, **options)
     except UserCodeError as broken:

@@ -27,7 +27,7 @@ def add_show_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_run(parser)
     parser.add_argument("case", metavar="CASE", nargs="?", help="the case, as CASE or CASE-t2 for its second trial")
     parser.add_argument(
-        "--full", action="store_true", help="whole thoughts and results, and reasons of requirements that are met"
+        "--full", action="store_true", help="show complete thoughts and results, and the reasons for met requirements"
     )
     about = "the means by groups of cases: domain, group (the user), place (in the user's tasks), tool, or an attribute"
     parser.add_argument("--by", metavar="GROUPS", help=about)
@@ -35,7 +35,7 @@ def add_show_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_show(options: argparse.Namespace) -> int:
-    """Without CASE: one line an episode."""
+    """Without CASE, each episode is one line."""
     saved = read_saved(options.run)
     if options.by is not None:
         lines = reports.group_lines(saved, options.by, width=shared.width())
@@ -75,9 +75,7 @@ def _cards(saved: Run, case: str | None) -> list[Scorecard]:
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat report``."""
-    about = (
-        "files that --mapsat-save wrote, or a journal; several, the new run last, for html and the reports of packages"
-    )
+    about = "files written by --mapsat-save, or a journal; html and the reports of packages accept several, the new run last"
     parser.add_argument("runs", metavar="RUN", nargs="+", help=about)
     types = "; ".join(f"{name}:PATH, {report.about}" for name, report in reports.REPORTS.items())
     about = f"{types}; of packages, which write files into a folder: {', '.join(reports.reports_of_packages())}"
@@ -85,7 +83,7 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_report(options: argparse.Namespace) -> int:
-    """Exit status 1 when a case failed or the gate does not hold."""
+    """Exit status 1 if a case failed or the gate did not pass."""
     given = [*options.runs, *options.reports]
     # A run stands first, whatever it is called.
     targets = [text for text in given[1:] if _TARGET.match(text) and not Path(text).exists()]
@@ -105,7 +103,7 @@ def run_report(options: argparse.Namespace) -> int:
 
 
 def _write_reports(paths: list[Path], wanted: list[str]) -> int:
-    """Write reports of the last run, beside the others, and return the exit status. Raises UsageError if one would overwrite a run."""
+    """Write reports of the last run, compared with the others, and return the exit status. Raises UsageError if a report would overwrite a run."""
     targets = reports.parse_reports(wanted, Path.cwd())
     files = [target.path for target in targets if target.path is not None and target.path.exists()]
     for path in paths:
@@ -123,7 +121,7 @@ def _write_reports(paths: list[Path], wanted: list[str]) -> int:
 
 
 def _by_date(paths: list[Path]) -> list[tuple[Path, Run]]:
-    """Return runs with their paths: two as they were given, the baseline first, and more by the time that they started, if all tell it.
+    """Return runs with their paths: two runs in the given order, baseline first; more than two by start time, if known for all.
 
     Raises:
         UsageError: one is given twice, or one of several is a journal.
@@ -139,7 +137,7 @@ def _by_date(paths: list[Path]) -> list[tuple[Path, Run]]:
 
 
 def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
-    """Return runs with names: the agent's, with the file's name added if several runs have the same agent."""
+    """Return runs with names: the agent's name, plus the file's name if several runs have the same agent."""
     runs = [(path, read_run(path)) for path in paths]
     agents = [saved.manifest.agent for _, saved in runs]
     return [
@@ -151,10 +149,10 @@ def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
 # -- rarely used -------------------------------------------------------------------------------------------------------
 
 _ABOUT = {
-    "info": "show where answers are kept, how many, and from which models",
-    "clear": "drop all of them",
-    "export": "write all of them to a file (JSON Lines), which a team can keep with its code",
-    "import": "take over the answers of such a file; what is kept already stays",
+    "info": "show the place, the number and the models of the kept answers",
+    "clear": "delete all kept answers",
+    "export": "write all kept answers to a file (JSON Lines) that a team can keep with its code",
+    "import": "import the answers from such a file; existing answers stay",
 }
 
 
@@ -166,11 +164,11 @@ def add_cache_arguments(parser: argparse.ArgumentParser) -> None:
         step = steps.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
         if name in ("export", "import"):
             step.add_argument("file", metavar="FILE", type=Path)
-        step.add_argument("--json", action="store_true", help="print what was done as JSON")
+        step.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run_cache(options: argparse.Namespace) -> int:
-    """They lie in the user's cache folder, or where MAPSAT_CACHE_DIR says."""
+    """The answers are in the user's cache folder, or in the folder MAPSAT_CACHE_DIR."""
     from pytest_mapsat.llm import Cache, exchanges, export_entries, import_entries
     from pytest_mapsat.store import ARRAYS, Store, clear_store, indexes_in, store_folder
 
@@ -195,7 +193,7 @@ def run_cache(options: argparse.Namespace) -> int:
             imported = import_entries(cache, options.file)
             for problem in imported.problems:
                 shared.tell(problem)
-            summary = f"{folder}: {imported.taken} answers added, {imported.known} known already, {len(imported.problems)} lines of no use"
+            summary = f"{folder}: {imported.taken} answers added, {imported.known} already known, {len(imported.problems)} unusable lines"
             data = {"added": imported.taken, "known": imported.known, "problems": list(map(str, imported.problems))}
             return shared.respond(options, data, [summary]) or int(bool(imported.problems))
         models = Counter[tuple[str, str]]((entry.request.model, entry.request.purpose) for entry in cache.entries)

@@ -41,7 +41,7 @@ _STARTS = ("service", "function", *ADAPTERS)
 
 
 def _places(start: str | None) -> dict[str, Path]:
-    """Return the template files of a start by target path; None: the suite of a small shop."""
+    """Return the template files of a start by target path; for None, the suite of a small shop."""
     home, alone = shared.starts(), start in (None, "service", "function", "assistant")
     folder = home / ((start or "shop") if alone else "framework")
     files = (file for file in sorted(folder.rglob("*")) if file.is_file() and "__pycache__" not in file.parts)
@@ -53,7 +53,7 @@ def _places(start: str | None) -> dict[str, Path]:
 
 
 def _start(text: str) -> str:
-    """Return the start that ``--for`` names, also by the name of a Python package. Raises ArgumentTypeError."""
+    """Return the start that ``--for`` selects by its own name or by a Python package. Raises ArgumentTypeError."""
     name = text.lower().replace("_", "-")
     if name not in _STARTS:
         longer = [start for start in _STARTS if name in start]
@@ -74,7 +74,7 @@ def add_init_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_init(options: argparse.Namespace) -> int:
-    """Files that are there are never overwritten. Without --for it is a small shop: the case of total.yaml wants data (output): an agent that replies with text alone is red there."""
+    """Existing files are never overwritten. Without --for, the suite is a small shop: the case in total.yaml expects data (output), so an agent that replies only with text fails it."""
     folder: Path = options.folder
     places = _with_schemas(_places(options.start))
     way = "--assistant " if options.start == "assistant" else f"--for {options.start} " if options.start else ""
@@ -94,7 +94,7 @@ def run_init(options: argparse.Namespace) -> int:
 
 
 def _missing(start: str | None) -> Iterator[str]:
-    """Yield notes on packages that a start of ``--for`` needs and that are not installed."""
+    """Yield notes about missing packages that a start of ``--for`` needs."""
     if start == "service" and importlib.util.find_spec("sqlalchemy") is None:
         yield "SqlEnvironment needs SQLAlchemy; run: pip install 'pytest-mapsat[sql]'"
     if start == "claude-agent-sdk":
@@ -107,7 +107,7 @@ def _missing(start: str | None) -> Iterator[str]:
 
 
 def _with_schemas(places: Mapping[str, Path]) -> dict[str, bytes]:
-    """Return the content of the files of a start by target path: each YAML file names its JSON Schema, which is added beside it, for editors."""
+    """Return the files of a start by target path, with JSON Schemas for editors beside the YAML files that refer to them."""
     files: dict[str, bytes] = {}
     for place, source in places.items():
         files[place] = source.read_bytes()
@@ -122,7 +122,7 @@ def _with_schemas(places: Mapping[str, Path]) -> dict[str, bytes]:
 
 
 def _write(folder: Path, places: Mapping[str, bytes], elsewhere: str) -> None:
-    """Write all files, or none. Raises UsageError, with ``elsewhere`` as a command that writes them into a new folder."""
+    """Write all files or none. Raises UsageError; ``elsewhere`` is the suggested command that writes them into a new folder."""
     taken = [place for place in places if os.path.lexists(folder / place)]
     if taken:
         there = f"{printable(str(folder / taken[0]))} already exists, and nothing is overwritten"
@@ -137,7 +137,7 @@ def add_import_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat import``."""
     parser.add_argument("format", metavar="FORMAT", choices=[*import_formats()], help="one of: %(choices)s")
     parser.add_argument("src", metavar="SRC", type=Path, help="the folder or the file to read")
-    parser.add_argument("dest", metavar="DEST", type=Path, help="the suite's folder; must not exist, or be empty")
+    parser.add_argument("dest", metavar="DEST", type=Path, help="the suite's folder, which must be new or empty")
     parser.add_argument("--json", action="store_true", help="print the import report as JSON")
 
 
@@ -157,7 +157,7 @@ LANGUAGES = ("en", "zh", "mixed")
 def add_build_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat build``."""
     parser.add_argument("kind", metavar="KIND", help=f"a kind of world: {', '.join(making.builders())}")
-    about = "the suite's folder: it must not exist, or be empty; one with a suite.yaml gets the tables, and tools if it has none"
+    about = "the suite's folder: new, empty, or an existing suite, which gets the tables, and tools if it has none"
     parser.add_argument("dest", metavar="DEST", type=Path, help=about)
     about = "the same seed gives the same bytes (default: 0)"
     parser.add_argument("--seed", metavar="N", type=int, default=0, help=about)
@@ -168,7 +168,7 @@ def add_build_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--each", metavar="N", type=int, help=about)
     parser.add_argument("--cases", metavar="N", type=int, help="how many cases are made, at most")
-    parser.add_argument("--queries", metavar="FILE", type=Path, help="queries in place of the builder's own, by case")
+    parser.add_argument("--queries", metavar="FILE", type=Path, help="queries by case that replace the builder's own")
     about = "of the towns: %(choices)s, which alternates (default: mixed)"
     parser.add_argument("--language", choices=LANGUAGES, default="mixed", help=about)
     parser.add_argument("--json", action="store_true", help="print the numbers of rows as JSON")
@@ -203,7 +203,7 @@ def run_build(options: argparse.Namespace) -> int:
 
 
 def _next_steps(dest: Path, options: argparse.Namespace) -> list[str]:
-    """Return lines on the next steps with a new world without cases."""
+    """Return lines on the next steps after creating a world without cases."""
     logs = dest / "data" / "logs"
     steps = ["no cases yet; --cases N makes some" if options.kind == "city" else "no cases yet: write some"]
     of_logs = f"next: mapsat cases {logs} CASES makes cases of its logs"
@@ -215,19 +215,19 @@ def _next_steps(dest: Path, options: argparse.Namespace) -> list[str]:
 
 def add_draft_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat draft``."""
-    about = "the suite's folder: the draft is added to it, nothing is overwritten; where there is none it is made"
+    about = "the suite's folder: the draft is added without overwriting anything, and a missing suite is created"
     parser.add_argument("suite", metavar="SUITE", type=Path, help=about)
     about = "chat messages (JSON, JSON lines), or spans (OTLP JSON)"
     parser.add_argument("--from", metavar="FILE", type=Path, required=True, dest="source", help=about)
     about = "the id of the new case (default: the conversation's id in the log, else the file's name)"
     parser.add_argument("--id", metavar="ID", default="", help=about)
-    about = "of a file with several conversations the one that is meant: its id, or its number from 1"
+    about = "the conversation to use from a file with several: its id, or its number from 1"
     parser.add_argument("--which", metavar="ID", default="", help=about)
     about = "replace each telephone number, e-mail address, number plate, card number and home position with an alias"
     parser.add_argument("--redact", action="store_true", help=about)
     about = "a model, as in openai/gpt-4o, that finds in the user's words the fields that decided, and the earlier evidence for them; it is asked three times"
     parser.add_argument("--propose", metavar="MODEL", help=about)
-    shared.add_options(parser, "cache", "max-cost", max_cost="US dollars that the model of --propose may cost")
+    shared.add_options(parser, "cache", "max-cost", max_cost="spending limit for the model of --propose, in US dollars")
     parser.add_argument("--json", action="store_true", help="print files, notes and personal data as JSON")
 
 

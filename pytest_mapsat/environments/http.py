@@ -73,7 +73,7 @@ class HttpEnvironment:
         self.shown = redacted(self.name)
 
     def _request(self, what: str, text: str) -> tuple[str, str]:
-        """Return the method and the address in a setting. Raises UsageError if it is not valid or names another machine."""
+        """Return the method and the address in a setting. Raises UsageError if the setting is invalid or names another machine."""
         written = _REQUEST.fullmatch(text.strip())
         try:
             parts = urlsplit(written[2] if written else "")
@@ -99,7 +99,7 @@ class HttpEnvironment:
         return HttpWorld(self)
 
     def read(self) -> dict[str, SeenTable]:
-        """Return the tables as the service gives them now. Raises InfrastructureError."""
+        """Return the current tables of the service. Raises InfrastructureError."""
         text = self._asked("state", *self._state).decode("utf-8", "replace")
         answered = f"environment.state: {self.shown} answered with"
         if text.lstrip()[:9].lower().startswith(("<!doctype", "<html", "<?xml")):
@@ -118,7 +118,7 @@ class HttpEnvironment:
         return tables
 
     def _asked(self, what: str, method: str, address: str) -> bytes:
-        """Send a request and return the body of the answer. Raises InfrastructureError for failures and for answers with an error status."""
+        """Send a request and return the body of the answer. Raises InfrastructureError for failed requests and error statuses."""
         import urllib3  # noqa: PLC0415  only where a service is asked
 
         place, until = f"environment.{what}: {redacted(address.partition('?')[0])}", monotonic() + _MOST_SECONDS
@@ -156,7 +156,7 @@ class HttpWorld:
         self._environment = environment
 
     def tables(self) -> Mapping[str, SeenTable]:
-        """Return the tables as they are now."""
+        """Return the current tables."""
         return self._environment.read()
 
     def close(self) -> None:

@@ -80,7 +80,7 @@ class _WatchedTable:
     condition: str
 
     def rows(self, connection: sql.Connection, *conditions: Any) -> _Rows:
-        """Return the rows that fulfil all conditions, at most one more than the limit, by which too many are noticed."""
+        """Return the rows that meet all conditions, up to one row above the limit, so that an excess is noticed."""
         own = sql.text(self.condition.replace(":", r"\:"))
         selected = self.table.select().where(own, *conditions).limit(MOST_ROWS + 1)
         return [dict(row) for row in connection.execute(selected).mappings()]
@@ -98,12 +98,12 @@ class _WatchedTable:
         return {key_text(*(row[name] for name in self.key)): row for row in rows}
 
     def are(self, rows: Iterable[Mapping[str, Any]]) -> Any:
-        """Return the SQL condition that selects exactly some rows, by their keys."""
+        """Return the SQL condition that selects exactly the given rows by their keys."""
         return sql.or_(*(sql.and_(*(self.table.c[name] == row[name] for name in self.key)) for row in rows))
 
 
 class SqlEnvironment:
-    """A database that episodes change. Without ``reset`` it is only read.
+    """A database that episodes change. Without ``reset``, the database is only read.
 
     Args:
         database: an engine of SQLAlchemy, or an address such as ``postgresql+psycopg://app@127.0.0.1/app_test`` or ``sqlite:///app_test.db``.
@@ -163,7 +163,7 @@ class SqlEnvironment:
         self._counters: dict[str, tuple[Any, ...]] = {}
 
     def _refuse_other(self, allow: str) -> None:
-        """Raise UsageError if a reset would write to a database that neither its name nor ``allow`` marks as one for tests."""
+        """Raise UsageError if a reset would write to a database that is not marked for tests by its name or by ``allow``."""
         if allow and allow != self._database:
             raise UsageError(f"allow names {allow!r}, which is not {self.shown}")
         if not allow and not _FOR_TESTS.search(self._database):
@@ -272,13 +272,13 @@ class SqlEnvironment:
     # -- reading ---------------------------------------------------------------------------
 
     def last_changes(self, watched: Iterable[_WatchedTable]) -> dict[str, Any]:
-        """Return by table the time of the last change of each table with an ``updated`` column; None if it has no rows."""
+        """Return the last change time of each table with an ``updated`` column; None for a table without rows."""
         with self.reading() as connection:
             latest = {each.name: sql.func.max(each.table.c[each.updated]) for each in watched if each.updated}
             return {name: connection.execute(sql.select(column)).scalar() for name, column in latest.items()}
 
     def read(self, watched: Iterable[_WatchedTable], last: Mapping[str, Any]) -> dict[str, SeenTable]:
-        """Return the tables as they are now; of tables with an ``updated`` column only the rows changed after ``last``."""
+        """Return the current tables; for tables with an ``updated`` column, only the rows changed after ``last``."""
         with self.reading() as connection:
             return {each.name: self._seen(connection, each, last.get(each.name)) for each in watched}
 
@@ -292,7 +292,7 @@ class SqlEnvironment:
         return replace(table, unread=f"of {each.name} changed rows alone are read", rest=self._rest(connection, each))
 
     def _rest(self, connection: sql.Connection, each: _WatchedTable) -> Json:
-        """Return the number of rows of a large table and a digest of all of them, by which other changes are noticed."""
+        """Return the number of rows of a large table and a digest of all its rows, which reveals any other change."""
         columns = [column for column in each.table.columns if not self._ignore.has(each.name, column.name)]
         if self._postgres:
             quoted = connection.dialect.identifier_preparer
@@ -377,11 +377,11 @@ class SqlWorld:
         self._last = environment.last_changes(watched)
 
     def tables(self) -> Mapping[str, SeenTable]:
-        """Return the watched tables as they are now."""
+        """Return the current watched tables."""
         return self._environment.read(self._watched, self._last)
 
     def close(self) -> None:
-        """Restore the database if ``restore`` was asked for."""
+        """Restore the database if ``restore`` is set."""
         self._environment.put_back()
 
 
@@ -391,7 +391,7 @@ def _parts(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
 
 
 def _written_reset(reset: str | Path) -> str | Path:
-    """Return a reset given as text: "restore", or the path of an SQL file. Raises UsageError for anything else."""
+    """Return a reset given as text: "restore" or the path of an SQL file. Raises UsageError for any other text."""
     if reset == "restore":
         return "restore"
     if not str(reset).endswith(".sql"):
@@ -402,7 +402,7 @@ def _written_reset(reset: str | Path) -> str | Path:
 
 
 def _engine_of(database: object) -> tuple[sql.Engine, bool]:
-    """Return an engine for a database, and whether we created it. Raises UsageError; messages show no address, for its password."""
+    """Return an engine for a database, and whether we created it. Raises UsageError; messages omit the address because it may hold a password."""
     if isinstance(database, sql.Engine):
         return database, False
     try:

@@ -42,17 +42,17 @@ MOST_ROWS = 200_000
 
 
 class EpisodeSession(NamedTuple):
-    """The episode that an environment is started for: an opaque id, the same in every run of a case and trial, and the trial."""
+    """The episode for which an environment is started: the trial, and an opaque id that is the same in every run of a case and trial."""
 
     id: str
     trial: int
 
 
 class EpisodeWorld(Protocol):
-    """An environment in one episode. It may also have ``calls()``, the agent's calls so far, and ``unwatched``, other tables."""
+    """An environment in one episode. It may also have ``calls()``, the agent's calls so far, and ``unwatched``, the other tables."""
 
     def tables(self) -> Mapping[str, Any]:
-        """Return the watched tables as they are now, by name: a list of rows with ``id``, rows by id, or ``SeenTable``."""
+        """Return the current watched tables by name: each a list of rows with ``id``, a mapping of rows by id, or a ``SeenTable``."""
 
     def close(self) -> None:
         """Release the environment; called when the next episode begins or the run ends."""
@@ -71,7 +71,7 @@ class Environment(Protocol):
 
 @dataclass(frozen=True)
 class SeenTable:
-    """A table as it was read.
+    """A table at the time of one reading.
 
     Attributes:
         rows: its rows by their ids, as JSON.
@@ -90,7 +90,7 @@ class SeenTable:
     hidden: tuple[str, ...] = ()
 
     def shown(self, row: JsonObject, other: JsonObject | None = None, mark: str = _HIDDEN) -> JsonObject:
-        """Return a row for files, with hidden columns only where they differ from ``other``, as ``mark`` in place of the value."""
+        """Return a row for files; a hidden column appears only if it differs from ``other``, as ``mark`` instead of its value."""
         return {
             name: value if name not in self.hidden else mark
             for name, value in row.items()
@@ -109,7 +109,7 @@ class Names:
         return column in self._names or f"{table}.{column}" in self._names
 
     def not_among(self, columns: Iterable[str]) -> str:
-        """Return a name that matches none of some columns (``table.column``); empty if all match."""
+        """Return a name that matches none of the given columns (``table.column``); empty if all names match."""
         known = {name for column in columns for name in (column, column.rpartition(".")[2])}
         return min(self._names - known, default="")
 
@@ -120,7 +120,7 @@ _NONE = Names(())
 def seen(
     name: str, given: Any, key: tuple[str, ...] = ("id",), *, ignore: Names = _NONE, hide: Names = _NONE, **known: Any
 ) -> SeenTable:
-    """Return a table that code, a service or a database gives as a SeenTable; rows may be a list or a mapping by id.
+    """Return a table from code, a service or a database as a SeenTable; its rows may be a list or a mapping by id.
 
     Args:
         name: the table.
@@ -165,14 +165,14 @@ Tables = Mapping[str, SeenTable]
 
 
 def _pairs(first: Tables, other: Tables) -> Iterator[tuple[str, SeenTable, SeenTable]]:
-    """Yield each table name with the table in both readings; a table that one reading lacks is empty there."""
+    """Yield each table name with the table in both readings; a table missing from one reading is empty there."""
     for name in sorted(first.keys() | other.keys()):
         here, there = first.get(name), other.get(name)
         yield name, here or SeenTable({}, there.key if there else ()), there or SeenTable({}, here.key if here else ())
 
 
 def differing(first: Tables, other: Tables) -> list[str]:
-    """Return texts for the differences between two readings: table, row and columns; only the table if its rows are not known."""
+    """Return texts for the differences between two readings: table, row and columns; only the table if its rows are unknown."""
     places = []
     for name, here, there in _pairs(first, other):
         ids = sorted(here.rows.keys() | there.rows.keys())
@@ -186,14 +186,14 @@ def differing(first: Tables, other: Tables) -> list[str]:
 
 
 class Starts:
-    """The start rows of tables, each stored once for all episodes of this process."""
+    """The initial rows of tables, each stored once for all episodes of this process."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[Mapping[str, JsonObject], KeptRows]] = {}
         self._kept: dict[str, KeptRows] = {}
 
     def of(self, name: str, table: SeenTable, clean: Callable[[Any], Any]) -> KeptRows:
-        """Return the rows of a table as stored: without hidden columns, sorted by id, and passed through ``clean``."""
+        """Return the rows of a table in stored form: without hidden columns, sorted by id, and passed through ``clean``."""
         last = self._last.get(name)
         if last is None or last[0] != table.rows:
             rows = KeptRows(clean([table.shown(row) for _, row in sorted(table.rows.items())]))
@@ -204,7 +204,7 @@ class Starts:
 def end_between(
     start: Tables, end: Tables, starts: Mapping[str, KeptRows], mentioned: frozenset[str]
 ) -> EnvironmentEnd:
-    """Return how an episode left its environment, from the tables before and after it.
+    """Return how an episode changed its environment, from the tables before and after the episode.
 
     Args:
         start: the tables as it found them.
@@ -245,7 +245,7 @@ def end_between(
 
 
 def _change(name: str, own: str, table: SeenTable, before: JsonObject | None, after: JsonObject | None) -> RowChange:
-    """Return the change of a row, with hidden columns only where they changed, and masked."""
+    """Return the change of a row; hidden columns appear only if they changed, and are masked."""
     first = None if before is None else table.shown(before, after)
     last = None if after is None else table.shown(after, before, _OTHER)
     return RowChange(table=name, id=own, key=",".join(table.key), before=first, after=last)
@@ -253,7 +253,7 @@ def _change(name: str, own: str, table: SeenTable, before: JsonObject | None, af
 
 @contextmanager
 def alone(name: str) -> Iterator[bool]:
-    """Hold a lock on a name, for this user and machine, while the context is open; yield whether it was obtained."""
+    """Hold a lock on a name, for this user and machine, while the context is open; yield whether the lock was obtained."""
     user = os.getuid() if hasattr(os, "getuid") else ""
     path = Path(tempfile.gettempdir()) / f"pytest-mapsat-{user}-{digest(name)}.lock"
     file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0), 0o600)
@@ -273,7 +273,7 @@ _SETTLE = 0.1
 
 
 class Late(NamedTuple):
-    """An episode for which the end turned out to be unknown after it had been judged, and why."""
+    """An episode whose end turned out to be unknown after the judgement, and the reason."""
 
     case: str
     trial: int
@@ -281,7 +281,7 @@ class Late(NamedTuple):
 
 
 class _Last(NamedTuple):
-    """The last episode at a place: its world, and the tables at its end; None if these are not known."""
+    """The last episode at a place: its world and its final tables; None if the tables are unknown."""
 
     case: str
     trial: int
@@ -325,7 +325,7 @@ class Environments:
     def play(
         self, environment: object, case: Case, trial: int, play: Callable[[EpisodeWorld], Trajectory]
     ) -> Trajectory:
-        """Play an episode in an environment and return its trajectory, with how it left the environment.
+        """Play an episode in an environment and return its trajectory, including the environment's end state.
 
         Args:
             environment: what it acts on.
@@ -366,7 +366,7 @@ class Environments:
         return trajectory
 
     def tell(self, environment: object) -> None:
-        """Announce the environment of the episodes, once, before it receives a request."""
+        """Announce the environment of the episodes once, before the environment receives a request."""
         name = _shown(environment)
         if name not in self._named:
             self._named.add(name)
@@ -393,7 +393,7 @@ class Environments:
         place.begun = True
 
     def _look_back(self, place: _Place) -> tuple[str, int] | None:
-        """Note if the last episode wrote after its end was read, and close its world; return its case and trial, or None."""
+        """Record whether the last episode wrote after its end was read, and close its world; return its case and trial, or None."""
         last, place.last = place.last, None
         if last is None:
             return None
@@ -411,7 +411,7 @@ class Environments:
     def _begun(
         self, place: _Place, environment: Environment, case: Case, session: EpisodeSession
     ) -> tuple[EpisodeWorld, Tables]:
-        """Start an episode and return its world and tables; if resets lead to different rows, note that the last episode wrote late."""
+        """Start an episode and return its world and tables; if resets lead to different rows, record that the last episode wrote late."""
         before = self._look_back(place)
         rows: list[str] = []
         last: Tables | None = None
@@ -444,7 +444,7 @@ class Environments:
         play: Callable[[EpisodeWorld], Trajectory],
         start: Tables,
     ) -> tuple[Trajectory, Tables | None]:
-        """Play an episode; return its trajectory with the end of the environment, and the tables then (None if not known)."""
+        """Play an episode; return its trajectory with the environment's end, and the final tables (None if unknown)."""
         trajectory = play(world)
         unwatched = tuple(sorted(getattr(world, "unwatched", ())))
         try:
@@ -460,7 +460,7 @@ class Environments:
 
 
 def place_name(environment: object) -> str:
-    """Return the name of the place that only one episode may act on at a time; empty if episodes may run in parallel."""
+    """Return the name of a place where only one episode may act at a time; empty if episodes may run in parallel."""
     if getattr(environment, "parallel", False):
         return ""
     return str(getattr(environment, "name", "") or f"{type(environment).__name__} {id(environment)}")
@@ -472,7 +472,7 @@ def _shown(environment: object) -> str:
 
 
 def _asked(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function of an environment and return its result. Raises InfrastructureError if it raises."""
+    """Call a function of an environment and return its result. Raises InfrastructureError if the function raises."""
     try:
         with waiting():
             return call_user_code(function, *arguments)
@@ -494,7 +494,7 @@ def _started(environment: Environment, case: Case, session: EpisodeSession) -> t
 
 
 def _tables(world: EpisodeWorld) -> Tables:
-    """Return the tables of a world as they are now, sorted by name. Raises InfrastructureError."""
+    """Return the current tables of a world, sorted by name. Raises InfrastructureError."""
     given = _asked("tables", world.tables)
     if not isinstance(given, Mapping):
         raise InfrastructureError(f"the environment: tables() returned {type(given).__name__}, expected tables by name")
@@ -502,13 +502,13 @@ def _tables(world: EpisodeWorld) -> Tables:
 
 
 def _close(world: EpisodeWorld) -> None:
-    """Close a world; failures are ignored, as the next start reports what was not restored."""
+    """Close a world; ignore failures, because the next start reports rows that were not restored."""
     with suppress(MapsatError):  # what it cannot put back, the next start tells
         _asked("close", world.close)
 
 
 def _settled(world: EpisodeWorld, seconds: float) -> tuple[Tables, str]:
-    """Return the tables once two readings are equal, and an empty text; after too long, the last ones and what still changes."""
+    """Return the tables once two readings are equal, with an empty text; after a timeout, the last tables and the values that still change."""
     before, until = _tables(world), monotonic() + _LONGEST
     while True:
         with waiting():
@@ -525,7 +525,7 @@ def _settled(world: EpisodeWorld, seconds: float) -> tuple[Tables, str]:
 
 
 def _named(case: Case, trajectory: Trajectory) -> frozenset[str]:
-    """Return all texts and whole numbers in the truth of a case and in its dialogue, as texts."""
+    """Return all texts and whole numbers in the truth and the dialogue of a case, as texts."""
     names: set[str] = set()
     left: list[Any] = [case.truth.to_json(), [turn.to_json() for turn in trajectory.turns]]
     while left:

@@ -54,7 +54,7 @@ from pytest_mapsat.user_code import Surroundings
 
 
 class Overdue(Exception):  # noqa: N818  # says what happened; nothing is in error
-    """The job was not done in its time; its thread is left behind."""
+    """The job exceeded its time limit; its thread is abandoned."""
 
 
 #: What is to be called, with what, in which context, and who waits for what comes of it.
@@ -75,7 +75,7 @@ class Worker:
         self._thread.start()
 
     def _work(self) -> None:
-        """Run queued jobs and hand their outcomes to the threads that wait, until the worker is dismissed."""
+        """Run queued jobs and pass their outcomes to the waiting threads, until the worker is dismissed."""
         while (job := self._jobs.get()) is not None:
             future, context, function, argument = job
             settle: Callable[[Any], None] = future.set_result
@@ -89,7 +89,7 @@ class Worker:
             del job, future, context, function, argument, settle, outcome
 
     def run(self, function: Callable[[Any], Any], argument: Any, *, timeout: float) -> Any:
-        """Call ``function(argument)`` on the thread, and return or raise what it does.
+        """Call ``function(argument)`` on the thread; return its result or raise its exception.
 
         Raises:
             Overdue: it took longer than ``timeout`` seconds, or was left behind.
@@ -113,11 +113,11 @@ class Worker:
         return job.result()
 
     def dismiss(self) -> None:
-        """Let the thread end when the job does, whenever that is."""
+        """Let the thread end after its current job, without waiting."""
         self._jobs.put(None)
 
     def stop(self) -> None:
-        """Let the thread end, and wait for it."""
+        """Let the thread end, and wait for its end."""
         self.dismiss()
         self._thread.join(1)
 
@@ -128,7 +128,7 @@ _left_behind: list[Worker] = []
 
 
 def leave_behind() -> int:
-    """End the episodes whose agents are in a reply now, as if their time were over; return how many there are."""
+    """End all episodes whose agents are replying, as if their time were over; return the number of episodes."""
     jobs = list(_under_way)
     for job in jobs:
         job.cancel()
@@ -137,7 +137,7 @@ def leave_behind() -> int:
 
 @contextmanager
 def leased() -> Iterator[Worker]:
-    """Yield a worker for one episode, and keep it for the next unless its job is overdue."""
+    """Yield a worker for one episode, and keep the worker for the next episode unless its job is overdue."""
     try:
         worker = _idle.pop()
     except IndexError:
@@ -153,7 +153,7 @@ def leased() -> Iterator[Worker]:
 
 
 def shutdown() -> None:
-    """Stop the threads that wait for work, and the agents' event loop."""
+    """Stop the idle threads and the agents' event loop."""
     while _idle:
         _idle.pop().stop()
     if "pytest_mapsat.agents.callables" in sys.modules:
@@ -164,7 +164,7 @@ def shutdown() -> None:
 
 
 def _forget_executors() -> None:
-    """Have Python forget the executors of agents that were left behind: at its end it would wait for their threads.
+    """Make Python forget the executors of abandoned agents, whose threads it would otherwise await at exit.
 
     Those threads are daemons, like ours that started them, which Python's own table of executors does not ask.
     """
@@ -196,7 +196,7 @@ class Limits:
 
     @classmethod
     def of(cls, options: RunOptions) -> Limits:
-        """Return the limits that the options of a run set, wherever an episode of it is played."""
+        """Return the episode limits that a run's options set."""
         return cls(max_turns=options.max_turns, timeout=options.timeout_seconds)
 
     def __post_init__(self) -> None:
@@ -209,14 +209,14 @@ class Remembering(Protocol):
 
     @property
     def own(self) -> bool:
-        """Return whether the memory is the user's own code, and so a part of the agent."""
+        """Return whether the memory is the user's own code, and therefore part of the agent."""
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """Return the memory's own tools by name; they are known once it was asked."""
+        """Return the memory's own tools by name; they are known only after the memory was asked."""
 
     def recall(self, query: str) -> Retrieval:
-        """Return what the memory has for a task. Raises AgentFault, InfrastructureError."""
+        """Return the memory's text for a task. Raises AgentFault, InfrastructureError."""
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
         """Answer a call of one of the memory's tools."""
@@ -226,7 +226,7 @@ class Remembering(Protocol):
 
 
 class Channel:
-    """The calls of one episode.
+    """The channel between an agent and the sandbox: the calls of one episode.
 
     Attributes:
         broken: the sandbox's exception, once it raised one.
@@ -255,24 +255,24 @@ class Channel:
         self._made = 0  # calls of the agent
 
     def open(self) -> None:
-        """Let calls through, for one reply."""
+        """Accept calls, for one reply."""
         self._steps = []
         self._thought_size = self._thought_count = 0
         self._open = True
 
     def close(self) -> tuple[Step, ...]:
-        """Refuse calls from now on, and return those of the reply. Never waits for a call that is still under way."""
+        """Refuse calls from now on, and return the calls of the reply. Never waits for a running call."""
         self._open = False
         return tuple(self._steps)
 
     def retire(self) -> None:
-        """Refuse calls from now on, and drop the sandbox and the memory."""
+        """Refuse calls from now on, and release the sandbox and the memory."""
         self._open = False
         del self._sandbox
         self._memory, self._steps = None, []
 
     def late(self) -> tuple[Step, ...]:
-        """Return the calls that came outside a reply, or in a forked copy of this process; each once."""
+        """Return the calls made outside a reply or in a forked copy of this process, without repetitions."""
         _hear_forks()
         steps = tuple(self._late[self._told :])
         self._told += len(steps)
@@ -305,7 +305,7 @@ class Channel:
             return as_json(step.result), ""
 
     def keep_late(self, name: str, arguments: JsonObject) -> None:
-        """Keep a call that was refused because no reply is under way, as a late call; at most 100 of them."""
+        """Record a call that was refused between replies as a late call; at most 100 are kept."""
         if len(self._late) < _MOST_LATE:
             fits = isinstance(arguments, dict) and json_size(arguments) <= self._limits.max_text
             tool = tool_name(self.tools, name[:_LONGEST_NAME])
@@ -314,18 +314,18 @@ class Channel:
             self._late.append(step)
 
     def act(self, call: tuple[str, JsonObject]) -> Step | None:
-        """Answer a call of the user with one of the user's tools, and return the step; None if the sandbox broke."""
+        """Answer a user's call with one of the user's tools, and return the step; None if the sandbox broke."""
         name, arguments = call
         with self._lock:
             return self._answered(name, arguments, self.user_tools)
 
     def slow_tool(self) -> str:
-        """Return the tool that the sandbox has been answering for too long; empty where there is no such tool."""
+        """Return the tool whose answer in the sandbox takes too long; empty if there is no such tool."""
         name, began = self._under_way or ("", inf)
         return name if perf_counter() - began > min(_SLOW, self._limits.timeout / 2) else ""
 
     def think(self, text: str) -> tuple[None, str]:
-        """Keep a thought; return None and an empty text, or None and why it was refused."""
+        """Record a thought; return None and an empty text, or None and the reason for a refusal."""
         with self._lock:
             if not self._open:
                 return None, _OVER
@@ -338,7 +338,7 @@ class Channel:
             return None, ""
 
     def _refusal(self) -> str:
-        """Return why a call is refused: no reply is under way, too many calls, or a broken sandbox; empty if it is not."""
+        """Return why a call is refused: between replies, too many calls, or a broken sandbox; empty if the call is allowed."""
         if not self._open:
             return _OVER
         if sum(step.kind != "thought" for step in self._steps) >= self._limits.max_calls:
@@ -347,7 +347,7 @@ class Channel:
         return "the sandbox of tools broke" if self.broken else ""
 
     def _remembered(self, name: str, arguments: JsonObject) -> Step | None:
-        """Answer a call of a tool of the agent's memory, and return the step; None where it is another tool."""
+        """Answer a call of a tool of the agent's memory, and return the step; None if the memory has no such tool."""
         name = tool_name(self.tools, name)
         if self._memory is None or name not in self._memory.tools:
             return None
@@ -358,7 +358,7 @@ class Channel:
         )
 
     def _answered(self, name: str, arguments: JsonObject, tools: Mapping[str, Tool]) -> Step | None:
-        """Answer a call with one of the caller's tools, else with an error; return the step, None if the sandbox broke."""
+        """Answer a call with one of the caller's tools, or with an error for other tools; return the step, or None if the sandbox broke."""
         name = tool_name(tools, name)
         self._made += tools is self.tools
         self._under_way = name, perf_counter()
@@ -398,7 +398,7 @@ class Channel:
 
 
 class UserHands:
-    """The tools that the user can call in one of its turns. ``tools``: those that it may call; ``steps``: the calls that it has made.
+    """The tools that the user may call in one turn (``tools``), and the calls made so far (``steps``).
 
     Args:
         channel: answers the calls.
@@ -449,7 +449,7 @@ _over: deque[tuple[str, int, int, Channel]] = deque()
 
 
 class _Line(NamedTuple):
-    """The pipe by which copies of this process that an agent has forked report to it."""
+    """The pipe on which forked copies of this process, created by an agent, report to it."""
 
     process: int
     reading: int
@@ -469,14 +469,14 @@ def _listen_to_forks() -> None:
 
 
 def _tell_of_call(line: _Line, number: int, name: str, arguments: Json) -> None:
-    """Report a call that was refused in this forked copy to the original process; without long arguments."""
+    """Report a call that this forked copy refused to the original process, without long arguments."""
     whole, short = (json.dumps([number, name, given]).encode() + b"\n" for given in (arguments, None))
     with suppress(OSError):
         os.write(line.writing, whole if len(whole) <= select.PIPE_BUF else short)
 
 
 def _hear_forks() -> None:
-    """Keep the calls that forked copies of this process have refused, as late calls of their episodes."""
+    """Record the calls that forked copies of this process refused as late calls of their episodes."""
     with suppress(BlockingIOError):
         lines = b"" if _line is None else os.read(_line.reading, _PIPE_BYTES)
         for number, name, arguments in map(json.loads, lines.splitlines()):
@@ -485,7 +485,7 @@ def _hear_forks() -> None:
 
 
 def calls_after_end() -> list[tuple[str, int, tuple[Step, ...]]]:
-    """Return the late calls of episodes that are over, with case and trial; each call only once."""
+    """Return the late calls of finished episodes with case and trial, without repetitions."""
     late = [(case, trial, channel.late()) for case, trial, _, channel in _over]
     return [(case, trial, steps) for case, trial, steps in late if steps]
 
@@ -494,7 +494,7 @@ def calls_after_end() -> list[tuple[str, int, tuple[Step, ...]]]:
 def port(
     channel: Channel, case: str, trial: int, kept: KeptAgent | None = None
 ) -> Iterator[tuple[Callable[[str, JsonObject], Json], Callable[[str], None]]]:
-    """Yield functions that make calls and keep thoughts on a channel; they are refused once the context is left."""
+    """Yield functions that make calls and record thoughts on a channel; they are refused after the context exits."""
     number = next(_numbers) if kept is None or kept.port is None else kept.port
     if kept is not None:
         kept.port = number
@@ -503,7 +503,7 @@ def port(
 
     # What the agent gives is copied, and a refusal raised, here and not where the channel is known: the frames of a traceback show their variables.
     def call(name: str, arguments: JsonObject) -> Json:
-        """Make a tool call and return its result. Raises ToolsClosed if it is refused."""
+        """Make a tool call and return its result. Raises ToolsClosed if the call is refused."""
         with not_the_agents():  # a sandbox may call the user's own tools
             result, refusal = _pass_on(number, Channel.call, str(as_json(name)), as_json(arguments))
         if refusal:
@@ -511,7 +511,7 @@ def port(
         return result
 
     def think(text: str) -> None:
-        """Keep a thought. Raises ToolsClosed if it is refused."""
+        """Record a thought. Raises ToolsClosed if the thought is refused."""
         _, refusal = _pass_on(number, Channel.think, str(as_json(text)))
         if refusal:
             raise ToolsClosed(refusal)
@@ -528,7 +528,7 @@ def port(
 
 
 def _pass_on(number: int, method: Callable[..., tuple[Json, str]], *given: Any) -> tuple[Json, str]:
-    """Hand a call or a thought to the channel of a number; return its result and why it was refused, else an empty text."""
+    """Pass a call or a thought to the channel with a number; return its result and the reason for a refusal (empty if accepted)."""
     if _line is not None and _line.process != os.getpid():
         if method is Channel.call:
             _tell_of_call(_line, number, given[0][:_LONGEST_NAME], given[1])
@@ -592,7 +592,7 @@ class ReportedCalls:
         return new[:_MOST_CALLS]
 
     def _step(self, call: object) -> tuple[str, Step]:
-        """Return the id of a reported call, and the call as a step. Raises InfrastructureError if it names no tool."""
+        """Return the id of a reported call, and the call as a step. Raises InfrastructureError if the report names no tool."""
         tool = call.get("tool") if isinstance(call, Mapping) else None
         if not isinstance(call, Mapping) or not isinstance(tool, str) or not tool.strip():
             raise InfrastructureError(
@@ -623,7 +623,7 @@ _UNKNOWN = Unknown()
 
 
 class _NoJsonError(Exception):
-    """A value that JSON cannot hold as it is."""
+    """A value that cannot be written as JSON."""
 
 
 def _no_json(_: object) -> Json:
@@ -632,7 +632,7 @@ def _no_json(_: object) -> Json:
 
 
 def _value(value: object) -> Json | Unknown:
-    """Return a copy of a reported value, JSON text parsed; Unknown if it is cut off, hidden, too large or no JSON."""
+    """Return a copy of a reported value, with JSON text parsed; Unknown if the value is cut off, hidden, too large or no JSON."""
     try:
         data = data_of(as_json(value, _no_json)) if value is not None else None
     except _NoJsonError:
@@ -641,7 +641,7 @@ def _value(value: object) -> Json | Unknown:
 
 
 def _status(status: object, result: Json, *, tells_result: bool) -> StepStatus:
-    """Return the status of a reported call, else the one that its result shows; unknown where it may be an error."""
+    """Return the status that a call reports, or that its result shows; unknown if the result may be an error."""
     if status in ("ok", "error"):
         return "ok" if status == "ok" else "error"
     says_error = isinstance(result, dict) and (
@@ -651,7 +651,7 @@ def _status(status: object, result: Json, *, tells_result: bool) -> StepStatus:
 
 
 def _taken(call: tuple[str, Step], others: list[tuple[str, Step]]) -> bool:
-    """Return whether one of some calls may be the same call as this one, and remove that one from them."""
+    """Return whether any of some calls may be the same call as this one, and remove the first match."""
     twin = next((other for other in others if _may_be_one(other, call)), None)
     if twin is not None:
         others.remove(twin)
@@ -659,7 +659,7 @@ def _taken(call: tuple[str, Step], others: list[tuple[str, Step]]) -> bool:
 
 
 def _may_be_one(one: tuple[str, Step], other: tuple[str, Step]) -> bool:
-    """Return whether two reports may be of one call: nothing in them differs, and neither do their ids."""
+    """Return whether two reports may describe the same call: no field differs, and neither do the ids."""
     (its_id, here), (other_id, there) = one, other
     if here.tool != there.tool or (its_id and other_id and its_id != other_id):
         return False

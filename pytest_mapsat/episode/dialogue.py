@@ -65,7 +65,7 @@ _REPORTING = 60.0
 
 @dataclass(frozen=True)
 class _End:
-    """Why a dialogue ends."""
+    """The reason why a dialogue ends."""
 
     ending: Ending
     fault: Fault | None = None
@@ -84,7 +84,7 @@ def run_episode(
     kept: KeptAgent | None = None,
     reported: Reporter | None = None,
 ) -> Trajectory:
-    """Run one dialogue of a case, or fetch the recorded one.
+    """Run one dialogue of a case, or load its recorded dialogue.
 
     Whatever breaks is told in the trajectory's ending and fault; nothing is raised but KeyboardInterrupt.
 
@@ -111,7 +111,7 @@ def run_episode(
 
 
 def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
-    """Return the episode of a case with no usable sandbox: it ends before the agent is asked, and the agent is not blamed."""
+    """Return the episode of a case without a usable sandbox: it ends before the agent is asked, and the agent is not to blame."""
     return Trajectory(
         case=case.id,
         trial=trial,
@@ -123,7 +123,7 @@ def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> 
 
 
 def _recorded(case: Case, source: RecordedSource, trial: int) -> Trajectory:
-    """Return the recorded dialogue of a case, its data read from the replies, up to where the case's user would end it."""
+    """Return the recorded dialogue of a case, with data read from the replies, up to the point where the case's user would end it."""
     try:
         trajectory = source.trajectory(case, trial)
     except MapsatError as error:
@@ -142,7 +142,7 @@ def _recorded(case: Case, source: RecordedSource, trial: int) -> Trajectory:
 
 
 def _until_satisfied(case: Case, trajectory: Trajectory) -> Trajectory:
-    """Return a dialogue with a real user up to the reply after which the case's user would have ended it.
+    """Return a dialogue with a real user, cut after the reply at which the case's user would have ended it.
 
     A user who was not content told what the agent should have known, or asked for: a reply that comes after that is none that an agent gives to the case.
     """
@@ -162,7 +162,7 @@ def _until_satisfied(case: Case, trajectory: Trajectory) -> Trajectory:
 
 @dataclass
 class _EpisodeDialogue:
-    """One episode under way."""
+    """A running episode."""
 
     _case: Case
     _source: AgentSource
@@ -210,7 +210,7 @@ class _EpisodeDialogue:
         )
 
     def _recall(self, memory: Remembering) -> _End | None:
-        """Ask the memory and add its tools to the channel; return the end of the dialogue if it cannot be used."""
+        """Ask the memory and add its tools to the channel; return the end of the dialogue if the memory fails."""
         blame: Blame = "agent" if memory.own else "infrastructure"
         try:
             with leased() as worker, calls_of(self._model_calls):
@@ -229,14 +229,14 @@ class _EpisodeDialogue:
         return None
 
     def _talk(self) -> _End:
-        """Ask the memory where there is one, play the dialogue, and return how it ends."""
+        """Ask the memory if there is one, play the dialogue, and return how the dialogue ends."""
         if self._memory is None:
             return self._played()
         with closing(self._memory):
             return self._recall(self._memory) or self._played()
 
     def _played(self) -> _End:
-        """Open the agent, play the dialogue with it, and return how it ends."""
+        """Open the agent, play the dialogue, and return how it ends."""
         with port(self._channel, self._case.id, self._trial, self._kept) as (call, think):
             toolbox = Toolbox(self._channel.tools, call)
             remembered = "" if self._retrieved is None else self._retrieved.text
@@ -260,7 +260,7 @@ class _EpisodeDialogue:
                 return end or _End("done")
 
     def _dialogue(self, conversation: Conversation, worker: Worker, session: Session) -> _End:
-        """Take turns until one of the speakers, or the limit of turns, ends the dialogue."""
+        """Alternate turns until a speaker or the turn limit ends the dialogue."""
         for _ in range(self._limits.max_turns):
             session.remember((*self._opening, *self._turns), self._deadline)
             end = self._agent_turn(conversation, worker) or self._user_turn(worker)
@@ -269,7 +269,7 @@ class _EpisodeDialogue:
         return _End("max_turns")
 
     def _agent_turn(self, conversation: Conversation, worker: Worker) -> _End | None:
-        """Ask for a reply and add its turn; return the resulting end, None if the dialogue goes on."""
+        """Ask for a reply and add its turn; return the resulting end, or None if the dialogue continues."""
         began = perf_counter()
         self._channel.open()
         self._model_calls.spent.clear()
@@ -292,7 +292,7 @@ class _EpisodeDialogue:
         return bool(told_all) and not any(reports.cut for reports in self._reports)
 
     def _collect_reports(self, steps: tuple[Step, ...], end: _End | None) -> tuple[tuple[Step, ...], _End | None]:
-        """Return the calls newly reported in addition to some steps, and the end: as given, or that reports failed."""
+        """Return the newly reported calls besides some steps, and the end: the given end, or an end because the reports failed."""
         reported: tuple[Step, ...] = ()
         try:
             for reports in self._reports if end is None or end.ending != "infrastructure_error" else ():
@@ -306,7 +306,7 @@ class _EpisodeDialogue:
         return reported, end
 
     def _reply(self, conversation: Conversation, worker: Worker) -> tuple[Reply | None, _End | None]:
-        """Return the agent's reply and None; if it is late or at fault, the end of the dialogue, and a reply that has its usage alone or None."""
+        """Return the agent's reply and None; after a late or faulty reply, the end of the dialogue, with a reply that holds only the usage, or None."""
         try:
             with calls_of(self._model_calls):
                 reply: Reply = worker.run(
@@ -322,7 +322,7 @@ class _EpisodeDialogue:
         return reply, None
 
     def _broken(self) -> _End | None:
-        """Return the end for a broken sandbox, too many calls or a lost model answer; None where all went well."""
+        """Return the end for a broken sandbox, too many calls or a lost model answer; None if there was no such problem."""
         if self._channel.broken is not None:
             ours = isinstance(self._channel.broken, InfrastructureError)
             return _End(
@@ -335,7 +335,7 @@ class _EpisodeDialogue:
         return None
 
     def _overdue(self, conversation: Conversation) -> _End:
-        """Return the end of an episode that is out of time: the party that was active is to blame."""
+        """Return the end of an episode that is out of time: the party that was active at that moment is to blame."""
         # Closed first, so that nothing the agent does while it is being cancelled counts.
         self._channel.close()
         slow = self._channel.slow_tool()
@@ -363,11 +363,11 @@ class _EpisodeDialogue:
                 )
 
     def _user_turn(self, worker: Worker) -> _End | None:
-        """Let the user move; return the resulting end, None if the dialogue goes on."""
+        """Let the user take a turn; return the resulting end, or None if the dialogue continues."""
         started = perf_counter()
 
         def within_the_time(function: Callable[[Any], Any], argument: Any) -> Any:
-            """Return a function's result, called on the worker within the time left. Raises Overdue."""
+            """Call a function on the worker within the remaining time and return its result. Raises Overdue."""
             return worker.run(function, argument, timeout=self._deadline - perf_counter())
 
         hands = UserHands(self._channel, within_the_time)
@@ -410,7 +410,7 @@ def _turn(reply: Reply, steps: tuple[Step, ...], seconds: float) -> Turn:
 
 
 def _fault_of(error: Exception, blame: Blame) -> Fault:
-    """Return the fault for an exception; an error of ours keeps its message, any other is described."""
+    """Return the fault for an exception; our own errors keep their message, all others are described."""
     if isinstance(error, MapsatError):
         return Fault(blame=blame, message=str(error))
     return describe(error, blame=blame)

@@ -20,7 +20,7 @@ from pytest_mapsat.model import Problem, SuiteError, UsageError, hint_at
 
 
 class FileLimits:
-    """How much of a file is read before it is refused; generous for real files, small enough to stop a decompression bomb."""
+    """The limits for reading a file; generous for real files, small enough to stop a decompression bomb."""
 
     MIB = 1024 * 1024
 
@@ -91,19 +91,19 @@ def shown_path(path: Path) -> str:
 
 
 def printable(name: str) -> str:
-    r"""Return a file's name in one line that can be written anywhere; a byte that is not UTF-8 becomes ``\xff``."""
+    r"""Return a file's name as one printable line; a byte that is not UTF-8 becomes ``\xff``."""
     return name if name.isprintable() else "".join(map(_escaped, name))
 
 
 def _escaped(character: str) -> str:
-    """Return a printable character unchanged, any other one as a backslash escape."""
+    """Return a printable character unchanged, and any other character as a backslash escape."""
     if ord(character) in _BYTES_OF_NAMES:
         return f"\\x{ord(character) - 0xDC00:02x}"
     return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
 
 
 def require_file(path: Path, name: str) -> None:
-    """Check that a file which the user named exists and is a regular file.
+    """Check that a file named by the user exists and is a regular file.
 
     Args:
         path: the file.
@@ -140,7 +140,7 @@ def unreadable(path: Path, error: BaseException, name: str = "") -> SuiteError:
 
 
 def _reason_of(error: BaseException) -> str:
-    """Return the system's message for an error in reading a file."""
+    """Return the system's message for an error while reading a file."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
@@ -159,7 +159,7 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def _open_regular(path: str, flags: int) -> int:
-    """Open a regular file (an opener for ``open``). Raises OSError for a folder, a device or a pipe."""
+    """Open a regular file; an opener for ``open``. Raises OSError for a folder, a device or a pipe."""
     # Without O_NONBLOCK, opening a pipe without a writer would wait for ever.
     handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     if stat.S_ISREG(os.fstat(handle).st_mode):
@@ -235,7 +235,7 @@ def read_lines(
 
 
 def _limit_error(path: Path, name: str, line: int, message: str) -> SuiteError:
-    """Return the SuiteError for a file that exceeds a limit on a line."""
+    """Return the SuiteError for a file that exceeds a limit in one line."""
     return SuiteError(Problem(name or shown_path(path), line, message, "split the file"))
 
 
@@ -257,7 +257,7 @@ def content_digest(path: Path) -> str:
 
 @contextmanager
 def replacing(path: Path, *, like: Path | None = None) -> Iterator[IO[bytes]]:
-    """Yield a new file that replaces the one at a path if the block succeeds; otherwise nothing changes.
+    """Yield a new file that replaces an existing path if the block succeeds; otherwise nothing changes.
 
     A symbolic link stays: the file that it leads to is replaced. A file that is replaced hands on its permissions.
 
@@ -289,7 +289,7 @@ def replacing(path: Path, *, like: Path | None = None) -> Iterator[IO[bytes]]:
 
 
 def add_files(folder: Path, files: Mapping[str, bytes], accept: Callable[[], object] = lambda: None) -> None:
-    """Write new files into a folder; if one fails or ``accept`` raises, remove them and the folders made for them again.
+    """Write new files into a folder; if one fails or ``accept`` raises, remove the new files and the folders created for them.
 
     Args:
         folder: the folder.
@@ -314,7 +314,7 @@ def add_files(folder: Path, files: Mapping[str, bytes], accept: Callable[[], obj
 
 
 def _open_beside(target: Path) -> tuple[int, str]:
-    """Open a new file in the target's folder and return its handle and name; unnamed ("") where the system can do so."""
+    """Open a new file in the target's folder and return its handle and name; the name is empty if the system supports unnamed files."""
     with suppress(AttributeError, OSError):
         Path("/proc/self/fd").stat()  # where a nameless file is found again
         return os.open(target.parent, os.O_TMPFILE | os.O_WRONLY, 0o600), ""
@@ -336,7 +336,7 @@ def _named(handle: int, target: Path) -> str:
 
 
 def _mode_at(target: Path) -> int:
-    """Return the permissions for a new file at a path: those of the file there, else the default ones."""
+    """Return the permissions for a new file at a path: those of the existing file, otherwise the defaults."""
     try:
         mode = target.stat().st_mode
     except FileNotFoundError:

@@ -89,7 +89,7 @@ def data_of(value: Json) -> Json | Unknown:
 
 
 def _is_prose(text: str) -> bool:
-    """Return whether a text that begins like JSON is prose: in quotes, or in brackets without a quoted name after them."""
+    """Return whether a text that begins like JSON is prose: in quotes, or in brackets that no quoted name follows."""
     return re.match(r'\s*(?:"|\[\s*[^\s"{\[])', text) is not None
 
 
@@ -133,7 +133,7 @@ def read_messages(value: Json, role: str, *, loose: bool = True) -> list[ChatMes
 
 
 def _words(data: JsonObject) -> str:
-    """Return the text of an input or output without messages: one of its text fields, else all of it as JSON."""
+    """Return the text of an input or output without messages: one of its text fields, otherwise the whole value as JSON."""
     text = next((data[key] for key in _INPUTS if isinstance(data.get(key), str)), None)
     return json.dumps(data, ensure_ascii=False) if text is None else text
 
@@ -176,7 +176,7 @@ _PARTS_OF = {"user-prompt": "user", "tool-return": "tool", "retry-prompt": "tool
 
 
 def _parts(data: JsonObject) -> tuple[str | None, list[CallPart], list[ResultPart], list[str]]:
-    """Return the text of a message (None if it has none), and its calls, results and thoughts."""
+    """Return the text of a message (None if there is none), and its calls, results and thoughts."""
     content = next((data[key] for key in ("parts", "content", "contents", "text") if data.get(key) is not None), None)
     if isinstance(content, dict):
         content = content.get("parts", [content])
@@ -282,7 +282,7 @@ def result_of(value: Json) -> Json | Unknown:
 
 
 def numbered(attributes: Mapping[str, Any], prefix: str) -> list[Json]:
-    """Return attributes ``PREFIX.0.name``, ``PREFIX.1.name``, ... as a list of objects; a list at PREFIX itself is used as is.
+    """Return attributes ``PREFIX.0.name``, ``PREFIX.1.name``, ... as a list of objects; return a list at PREFIX unchanged.
 
     Numbered names further in become lists, too.
     """

@@ -80,7 +80,7 @@ class OtlpSpan:
     again: int = 0
 
     def first(self, names: Iterable[str]) -> Json:
-        """Return the first non-empty attribute under one of these names; None if there is none."""
+        """Return the first non-empty attribute under one of these names; None if all are empty or missing."""
         return next((self.attributes[name] for name in names if self.attributes.get(name) not in (None, "")), None)
 
 
@@ -155,7 +155,7 @@ def _conversation(database: Connection, key: str, name: str) -> Gathered:
 
 
 def _insert(database: Connection, span: OtlpSpan) -> int:
-    """Store a span in the database unless its id exists already, in which case the repetition is noted; return 1."""
+    """Store a span in the database; if its id exists already, record the repetition. Returns 1."""
     body = {name: getattr(span, name) for name in OtlpSpan.__slots__ if name not in ("line", "again")}
     case, trial = span.attributes.get(CASE), span.attributes.get(TRIAL, 1)
     case = f"{case}\n{trial if str(trial).isdecimal() else 1}" if isinstance(case, str) and case else ""
@@ -171,7 +171,7 @@ def _insert(database: Connection, span: OtlpSpan) -> int:
 
 
 def _inherit(database: Connection, trace: str) -> None:
-    """Give spans without a case or session those of the nearest span around them, or the only ones of the trace."""
+    """Give spans without a case or session the values of the nearest enclosing span, or the only values in the trace."""
     rows = database.execute("SELECT id, parent, case_, session FROM span WHERE trace = ?", (trace,)).fetchall()
     for place, column in ((2, "case_"), (3, "session")):
         own: dict[str, str] = {row[0]: row[place] for row in rows}
@@ -210,12 +210,12 @@ def _spans(path: Path, name: str) -> Iterator[OtlpSpan]:
 
 
 def _values(path: Path, name: str) -> Iterator[tuple[int, str, Json]]:
-    """Yield the JSON values of a file, each after its first line number and, if it spans several lines, its text, else ""."""
+    """Yield the JSON values of a file, each after its first line number and its text (empty if the value fits on one line)."""
     begun: list[RawLine] = []
     size = 0
 
     def whole() -> tuple[int, str, Json]:
-        """Return the value collected so far, after its first line number and its text. Raises SuiteError."""
+        """Return the value collected so far, after its first line number and text. Raises SuiteError."""
         text = decode(b"".join(raw.data for raw in begun), name, begun[0].number)
         return begun[0].number, text, located_json(text, name, begun[0].number, depth=limits.RUN_DEPTH, hint=_CUT_OFF)
 
@@ -255,7 +255,7 @@ def _parsed(text: str, name: str, line: int) -> Json:
 
 
 def spans_in(value: Json) -> list[OtlpSpan]:
-    """Return the spans in an OTLP JSON document that was received, without those that lack ids.
+    """Return the spans in a received OTLP JSON document, except spans without ids.
 
     Raises:
         SuiteError: it holds no spans.
@@ -268,7 +268,7 @@ def spans_in(value: Json) -> list[OtlpSpan]:
 
 
 def _raw_spans(value: Json, name: str, line: int) -> Iterator[JsonObject]:
-    """Yield the span objects in a document, at any level of batches and scopes. Raises SuiteError if it has none."""
+    """Yield the span objects in a document, at any level of batches and scopes. Raises SuiteError if there are none."""
     if isinstance(value, list):
         for member in value:
             yield from _raw_spans(member, name, line)
@@ -295,7 +295,7 @@ def _objects(value: Json) -> list[JsonObject]:
 
 
 def _span(data: JsonObject, name: str, line: int, lines: Mapping[str, int]) -> OtlpSpan | None:
-    """Return a span from its JSON object; None if it is still pending. Raises SuiteError without ids."""
+    """Return a span from its JSON object; None if the span is still pending. Raises SuiteError if ids are missing."""
     context = data.get("context")
     own = {**data, **(context if isinstance(context, dict) else {})}
     span_id, trace = (_identity(own, names) for names in (("spanId", "span_id"), ("traceId", "trace_id")))
@@ -352,7 +352,7 @@ def _nanoseconds(data: JsonObject, names: Iterable[str]) -> int:
 
 
 def _attributes(value: Json) -> JsonObject:
-    """Return attributes by dotted name, from OTLP's list of keys and values or from an object, nested or not."""
+    """Return attributes by dotted name, from OTLP's list of keys and values or from an object, flat or nested."""
     if isinstance(value, list):
         pairs = [(item.get("key"), _any_value(item.get("value"))) for item in _objects(value)]
         return {key: member for key, member in pairs if isinstance(key, str)}

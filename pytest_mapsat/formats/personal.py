@@ -203,7 +203,7 @@ class _Hit:
 
 
 class PersonalData:
-    """Finds and replaces personal data: call ``look`` on all parts of a conversation first, then ``clean`` on each.
+    """Finds and replaces personal data: call ``look`` on all parts of a conversation first, then ``clean`` on each part.
 
     Attributes:
         found: each value with each of its places, in the order of the look.
@@ -218,7 +218,7 @@ class PersonalData:
         self._lengths: dict[str, tuple[int, ...]] = {}
 
     def look(self, value: Json, place: str, *, again: bool = True) -> None:
-        """Find the personal data in a value, add them to ``found`` and remember them for ``clean``.
+        """Find the personal data in a value, add the data to ``found`` and remember them for ``clean``.
 
         Args:
             value: a text, or JSON data.
@@ -237,7 +237,7 @@ class PersonalData:
     # -- finding
 
     def _look(self, value: Json, place: str, field: str, *, home: bool, depth: int) -> None:
-        """Find personal data in a value and its members; ``home``: whether a point in it is somebody's home."""
+        """Find personal data in a value and its members; ``home``: whether a point in the value is somebody's home."""
         if isinstance(value, Mapping):
             home = home or any(
                 _words(key) & _OF_NAMES and isinstance(name, str) and _HOME_NAME.fullmatch(name)
@@ -262,7 +262,7 @@ class PersonalData:
             self._look_at_text(str(value), place, field, home=False)
 
     def _look_at_text(self, text: str, place: str, field: str, *, home: bool) -> None:
-        """Find personal data in a text, and points that it calls home."""
+        """Find personal data in a text, and points that the text calls home."""
         flat = _flat(text)
         for hit in _hits(flat, field):
             self._learn(hit, place)
@@ -278,7 +278,7 @@ class PersonalData:
             self._learn_home(exact[0], exact[1], place)
 
     def _learn(self, hit: _Hit, place: str) -> None:
-        """Add a value to ``found``, and give it an alias if it is new."""
+        """Add a value to ``found``, and give a new value an alias."""
         if (hit.kind, hit.key) not in self._aliases:
             self._counts[hit.kind] += 1
             self._aliases[hit.kind, hit.key] = f"{_ALIASES[hit.kind]}-{self._counts[hit.kind]}"
@@ -286,7 +286,7 @@ class PersonalData:
         self.found.append(PersonalDatum(hit.kind, place, hit.text[:2]))
 
     def _learn_home(self, first: float, second: float, place: str) -> None:
-        """Add a home position to ``found``, and remember it if it is new."""
+        """Add a home position to ``found``, and remember a new position."""
         if (first, second) not in self._homes:
             self._homes.append((first, second))
         self.found.append(PersonalDatum("home position", place, f"{int(first)}."))
@@ -366,7 +366,7 @@ class PersonalData:
                     yield places[first] - len(code) - (len(begin.group()) if begin is not None else 0), end, alias
 
     def _at_home(self, members: list[Json]) -> set[int]:
-        """Return the indices of members that together are the coordinates of a known home; empty if none are."""
+        """Return the indices of members that together are the coordinates of a known home; empty if there are none."""
         degrees = {place: number for place, member in enumerate(members) if (number := _degrees(member)) is not None}
         for pair in self._homes:
             near = [
@@ -386,7 +386,7 @@ def _any_of(kind: PersonalKind, keys: list[str]) -> re.Pattern[str]:
 
 
 def _words(key: Any) -> frozenset[str]:
-    """Return the lower-case words in a key, such as ``phoneNumber`` or ``home-address``, and all of them as one word."""
+    """Return the lower-case words in a key, such as ``phoneNumber`` or ``home-address``, and the joined words."""
     parts = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _flat(str(key))).lower())
     return frozenset([*parts, "".join(parts)])
 
@@ -402,7 +402,7 @@ def _flat(text: str) -> str:
 
 
 def _hits(flat: str, field: str) -> Iterator[_Hit]:
-    """Yield the personal data in a text, preferring the longest of overlapping ones; ``field``: the key of the text."""
+    """Yield the personal data in a text, preferring the longest of overlapping matches; ``field``: the key of the text."""
     if not _MAY_BE.search(flat):
         return
     words = _words(field)
@@ -492,7 +492,7 @@ def _is_address(text: str) -> bool:
 
 
 def _digits(text: str) -> str:
-    """Return the digits of a text, also of one that spells them as words."""
+    """Return the digits of a text, including digits spelled as words."""
     if _SPOKEN.fullmatch(text):
         spoken = ""
         times = 1

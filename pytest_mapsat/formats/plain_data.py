@@ -51,7 +51,7 @@ DataPath = Sequence[str | int]
 
 @dataclass(slots=True)
 class DocumentLines:
-    """The line number of a part of a document, and those of its children; data from one line (JSONL) have no children.
+    """The line number of a part of a document, and the lines of its children; data from one line (JSONL) have no children.
 
     ``path``: the file of the part, where it was taken from another one than what is around it; ``used_at``: the line that takes it from there.
     """
@@ -129,7 +129,7 @@ def validate(
     *,
     written: type[BaseModel] | None = None,
 ) -> ModelT | None:
-    """Return the document as the model, or None after adding everything wrong with it to ``problems``.
+    """Return the document as an object of the model class, or None after adding every error to ``problems``.
 
     Args:
         model: what the document should be.
@@ -160,7 +160,7 @@ def validate(
 
 
 def _details_meant(details: Sequence[Any], data: Json) -> list[Any]:
-    """Return pydantic's details, up to a limit, without type errors of union members that the value was not meant for."""
+    """Return pydantic's error details, up to a limit, without type errors of union members that the value does not resemble."""
     placed = [(_data_path(detail["loc"], data, missing=detail["type"] == "missing"), detail) for detail in details]
     of_meant = [place for place, detail in placed if not detail["type"].endswith("_type")]
     above = {place[:end] for place in of_meant for end in range(len(place) + 1)}
@@ -175,7 +175,7 @@ def dotted(path: DataPath) -> str:
 
 
 class _Wrong(NamedTuple):
-    """An error of pydantic's: its place, its type, a message and a hint."""
+    """An error reported by pydantic: its place, its type, a message and a hint."""
 
     place: tuple[str | int, ...]
     kind: str
@@ -193,7 +193,7 @@ def _wrong(model: type[BaseModel], detail: Any, data: Json) -> _Wrong:
 
 
 def _of_each_slip(wrong: Sequence[_Wrong]) -> list[_Wrong]:
-    """Merge errors with the same cause: a misspelt field is both unknown and missing."""
+    """Merge errors that have the same cause: a misspelt field is both unknown and missing."""
     left = list(wrong)
     for parent in dict.fromkeys(problem.place[:-1] for problem in wrong if problem.message == _UNKNOWN):
         here = [problem for problem in left if problem.place[:-1] == parent]
@@ -214,13 +214,13 @@ def _of_each_slip(wrong: Sequence[_Wrong]) -> list[_Wrong]:
 
 
 def _tag_of(detail: Any) -> str | None:
-    """Return the tag field of a union in a pydantic detail (``kind`` or ``op``); None if it is another one."""
+    """Return the tag field of a union in a pydantic detail (``kind`` or ``op``); None if the tag is another field."""
     name = str(detail.get("ctx", {}).get("discriminator", "")).strip("'")
     return name if name in _TAGS else None
 
 
 def _data_path(location: Iterable[str | int], data: Json, *, missing: bool) -> tuple[str | int, ...]:
-    """Return pydantic's location as a path in the data, without union tags and other parts that the data do not have."""
+    """Return pydantic's location as a path in the data, without union tags and other parts that are not in the data."""
     path: list[str | int] = []
     parts = list(location)
     tag = None
@@ -273,7 +273,7 @@ def _unknown_field(
 
 
 def _wrong_value(value: Json, wanted: str | None, message: str) -> tuple[str, str]:
-    """Return the message and the hint for a value of the wrong type; ``wanted``: the right type in words, or None."""
+    """Return the message and the hint for a value of the wrong type; ``wanted`` is the expected type in words, or None."""
     if wanted is None:
         return f"found {_in_words(value)}: {message[:1].lower()}{message[1:]}", ""
     hint = "put it in quotes" if wanted == "text" and isinstance(value, (int, float)) else ""
@@ -290,7 +290,7 @@ def _not_one_of(value: Json, context: Any, place: Sequence[str | int]) -> tuple[
 
 
 def _in_words(value: Json) -> str:
-    """Return a description of a value for messages: its type if it is null, a list or a mapping, else the value."""
+    """Return a description of a value for messages: the type of null, a list or a mapping, otherwise the value."""
     if value is None:
         return "nothing (null)"
     if isinstance(value, dict):
@@ -299,7 +299,7 @@ def _in_words(value: Json) -> str:
 
 
 def _nouns_at(model: type[BaseModel], place: DataPath, location: Sequence[str | int]) -> set[type[BaseModel]]:
-    """Return the models that the mapping at a place may be."""
+    """Return the model classes that are possible for a mapping at a place."""
     candidates: set[type[BaseModel]] = {model}
     for part in place:
         candidates = _fields_below(candidates, part)
@@ -307,7 +307,7 @@ def _nouns_at(model: type[BaseModel], place: DataPath, location: Sequence[str | 
 
 
 def _fields_below(candidates: set[type[BaseModel]], part: str | int) -> set[type[BaseModel]]:
-    """Return the models that a field or list member of these models may be."""
+    """Return the model classes that are possible for a field or list member of these model classes."""
     if isinstance(part, int):
         return candidates
     annotations = [
@@ -321,7 +321,7 @@ def _fields_below(candidates: set[type[BaseModel]], part: str | int) -> set[type
 
 
 def _models_in(annotation: Any) -> set[type[BaseModel]]:
-    """Return the models that occur in an annotation."""
+    """Return the model classes that occur in an annotation."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return {annotation}
     if get_origin(annotation) is Literal:
@@ -360,7 +360,7 @@ _MEMBER_NAME = 30
 
 
 def _kind_of_binary(raw: bytes, path: str) -> tuple[str, str]:
-    """Return what a binary file is, judged by its first bytes, and a hint; the kind is empty if it is not recognised."""
+    """Return the kind of a binary file, judged by its first bytes, and a hint; the kind is empty if it is unknown."""
     kind = next((kind for begin, kind in _BINARY if raw.startswith(begin)), "")
     archives = _ARCHIVES if kind == "a zip archive" else ()
     for begin, archive, hint in archives:
@@ -370,7 +370,7 @@ def _kind_of_binary(raw: bytes, path: str) -> tuple[str, str]:
 
 
 def decode(raw: bytes, path: str, first_line: int = 1) -> str:
-    """Return UTF-8 bytes as text without a byte order mark. Raises SuiteError that names the line."""
+    """Return UTF-8 bytes as text without a byte order mark. Raises SuiteError with the line of an invalid byte."""
     binary, hint = _kind_of_binary(raw, path) if first_line == 1 else ("", "")
     if binary:
         raise SuiteError(Problem(path, 0, f"is {binary}, expected UTF-8 text", hint))
@@ -386,7 +386,7 @@ def decode(raw: bytes, path: str, first_line: int = 1) -> str:
 
 
 def read_text(path: Path, limit: int, name: str = "") -> str:
-    """Return a file's text; arguments and errors as for ``read_bytes``, plus SuiteError if it is not UTF-8."""
+    """Return a file's text; arguments and errors as for ``read_bytes``, plus SuiteError for invalid UTF-8."""
     return decode(read_bytes(path, limit, name), name or shown_path(path))
 
 
@@ -432,7 +432,7 @@ def located_json(text: str, path: str, line: int, *, depth: int = limits.DEPTH, 
 
 
 def json_elements(text: str, path: str, of: str = "objects") -> Iterator[tuple[int, Json]]:
-    """Yield the elements of a JSON list, or the one object, each after the 1-based line on which it begins.
+    """Yield the elements of a JSON list, or a single object, each after the 1-based line on which it begins.
 
     Args:
         text: the JSON.
@@ -509,7 +509,7 @@ _BLOCK = re.compile(
 
 
 class ObjectInText(NamedTuple):
-    """The result of ``object_in``: the JSON object found in a text, or why there is none.
+    """The result of ``object_in``: the JSON object found in a text, or the reason why there is none.
 
     Attributes:
         data: the object; None where there is none.
@@ -523,7 +523,7 @@ class ObjectInText(NamedTuple):
 
 
 def object_in(text: str) -> ObjectInText:
-    """Return the JSON object that is the whole text or the only JSON code block in it."""
+    """Return the JSON object that makes up a whole text or its only JSON code block."""
     places = [(text, text)]
     if text.lstrip()[:1] not in ("{", "["):
         places = [
@@ -648,7 +648,7 @@ def _syntax_problem(error: yaml.YAMLError, path: str) -> Problem:
 
 
 class _YamlReader:
-    """Builds documents from the parser's events, so that a YAML bomb is refused before all of it is read."""
+    """Builds documents from the parser's events, so that a YAML bomb is refused before it is read completely."""
 
     def __init__(self, events: Iterator[Any], path: str) -> None:
         self.problems: list[Problem] = []
@@ -723,7 +723,7 @@ class _YamlReader:
             return None
 
     def _report(self, line: int, message: str, hint: str = "") -> None:
-        """Add a problem, unless there are as many as are reported of one file."""
+        """Add a problem, unless the limit of reported problems per file is reached."""
         if len(self.problems) < limits.PROBLEMS:
             self.problems.append(Problem(self._path, line, message, hint))
 
@@ -886,7 +886,7 @@ class PlacedNoun(Generic[ModelT]):
 
     @property
     def place(self) -> str:
-        """File and line, as error messages name them."""
+        """File and line, as in error messages."""
         return f"{self.path}:{self.lines.line}"
 
     def problem(self, part: DataPath, message: str, hint: str = "") -> Problem:
@@ -896,7 +896,7 @@ class PlacedNoun(Generic[ModelT]):
 
 
 def noun_from(model: type[ModelT], data: JsonObject, path: str, line: int) -> ModelT:
-    """Return data from one line of a file as a model. Raises SuiteError with everything that is wrong."""
+    """Return data from one line of a file as an object of a model class. Raises SuiteError with all problems."""
     problems: list[Problem] = []
     noun = validate(model, LocatedDocument(data, DocumentLines(line)), path, problems)
     if noun is None:
@@ -905,7 +905,7 @@ def noun_from(model: type[ModelT], data: JsonObject, path: str, line: int) -> Mo
 
 
 def document_of(raw: bytes, path: str, line: int, problems: list[Problem]) -> LocatedDocument | None:
-    """Return the data of one line of a JSONL file; None after adding the reason to ``problems`` if it cannot be read."""
+    """Return the data of one line of a JSONL file; if the line cannot be read, add the reason to ``problems`` and return None."""
     try:
         return LocatedDocument(parse_json_line(raw, path, line), DocumentLines(line))
     except SuiteError as error:
@@ -914,13 +914,13 @@ def document_of(raw: bytes, path: str, line: int, problems: list[Problem]) -> Lo
 
 
 def noun_of(model: type[ModelT], raw: bytes, path: str, line: int, problems: list[Problem]) -> ModelT | None:
-    """Return one line of a JSONL file as a model; None after adding to ``problems`` what is wrong with it."""
+    """Return one line of a JSONL file as an object of a model class; add any problem to ``problems`` and return None."""
     document = document_of(raw, path, line, problems)
     return None if document is None else validate(model, document, path, problems)
 
 
 def read_nouns(path: Path, model: type[ModelT]) -> tuple[PlacedNoun[ModelT], ...]:
-    """Return the lines of a JSONL file as models, each with its place.
+    """Return the lines of a JSONL file as objects of a model class, each with its place.
 
     Args:
         path: the file, compressed or not.
@@ -970,7 +970,7 @@ def append_lines(path: Path, values: Iterable[JsonObject]) -> None:
 
 
 def signed(calibration: Calibration) -> Calibration:
-    """Return a calibration table with the digest of its content set."""
+    """Return a copy of a calibration table that contains the digest of its content."""
     return calibration.model_copy(update={"digest": digest(calibration.model_copy(update={"digest": ""}).to_json())})
 
 

@@ -40,7 +40,7 @@ _SAID = frozenset({
 
 
 def redacted(text: str) -> str:
-    """Return a text without secrets: values from the environment, and anything that looks like a key."""
+    """Return a text without secrets: values from the environment, and any text that looks like a key."""
     return KEYS.sub(MARK, without_known(text))
 
 
@@ -50,7 +50,7 @@ def without_known(text: str) -> str:
 
 
 def without_secrets(noun: _T) -> _T:
-    """Return an episode, or part of one, without the secrets of the environment; the same object if it contains none."""
+    """Return an episode or a part of it without the secrets of the environment; the same object if there are none."""
     secrets = known_secrets()
     return _rewritten(noun, secrets.hidden) if secrets else noun
 
@@ -78,7 +78,7 @@ def is_obvious(name: str) -> bool:
 
 
 class Secrets:
-    """Removes secrets from recordings; a value found to be secret once is removed wherever it occurs later.
+    """Removes secrets from recordings; a value recognised as secret is also removed from all later places.
 
     Attributes:
         found: the fields that were redacted, as ``tool: path``.
@@ -89,7 +89,7 @@ class Secrets:
         self._values: set[str] = set()
 
     def clean(self, recording: Recording, tool: Tool) -> Recording:
-        """Return a recording without the fields that the tool declares secret or that have an obvious name."""
+        """Return a recording without the fields that the tool declares secret or that have an obviously secret name."""
         declared = [tuple(path.split(".")) for path in tool.secrets]
         update = {
             name: _rewritten(self._redacted(value, declared, (tool.name,)), self.text)
@@ -104,7 +104,7 @@ class Secrets:
         return without_known(words)
 
     def _redacted(self, value: Json, declared: Sequence[Sequence[str]], place: tuple[str, ...]) -> Json:
-        """Return a value without secret fields; ``place``: the tool and the keys that lead to it, ``*`` for list members."""
+        """Return a value without secret fields; ``place``: the tool and the keys that lead to the value, ``*`` for list members."""
         if isinstance(value, list):
             return [self._redacted(member, declared, (*place, "*")) for member in value]
         if not isinstance(value, Mapping):

@@ -59,7 +59,7 @@ class KeptRows:
 
     @cached_property
     def packed(self) -> str:
-        """The rows as base64 of compressed JSON, for a run file; empty if they are too large for one."""
+        """The rows as base64 of compressed JSON for a run file; empty if they are too large."""
         packed = b64encode(zlib.compress(canonical_json(list(self.rows)).encode("utf-8", "replace"))).decode()
         return packed if len(packed) <= MOST_PACKED else ""
 
@@ -90,7 +90,7 @@ class PackedRows:
 
 
 def begin_with(cards: Iterable[Scorecard], packed: Mapping[str, str]) -> None:
-    """Attach the initial rows of tables to the trajectories' environments, for judging episodes again.
+    """Attach the initial rows of tables to the trajectories' environments, so that episodes can be judged again.
 
     Args:
         cards: scorecards of a run.
@@ -123,7 +123,7 @@ _HALVES = re.compile("[\ud800-\udfff]")
 
 
 class _Silent(Trajectory):
-    """A trajectory that is read without its turns: the alias ``-`` of the field occurs in no file."""
+    """A trajectory read without its turns: no file contains the field's alias ``-``."""
 
     model_config = ConfigDict(extra="ignore", validate_by_name=False)
 
@@ -131,7 +131,7 @@ class _Silent(Trajectory):
 
 
 class _Brief(Scorecard):
-    """A scorecard read without its turns, which are most of its line and take most of the time."""
+    """A scorecard read without its turns, which take up most of its line and most of the reading time."""
 
     trajectory: _Silent
 
@@ -177,7 +177,7 @@ def save_run(path: Path, run: Run) -> None:
 
 
 def is_complete_run(path: Path) -> bool | None:
-    """Return whether a file holds a finished run without lost episodes; None if it is not a run file.
+    """Return whether a file holds a finished run without lost episodes; None if the file is not a run file.
 
     Only its first lines are read, which is where a run file tells it.
     """
@@ -194,7 +194,7 @@ def is_complete_run(path: Path) -> bool | None:
 def read_run(
     path: Path, name: str = "", *, keep: Callable[[Scorecard], Scorecard] | None = None, dialogues: bool = True
 ) -> Run:
-    """Return the run in a run file, which must not contradict itself.
+    """Return the run in a run file, after checking that the file does not contradict itself.
 
     Args:
         path: the file.
@@ -217,7 +217,7 @@ def read_run(
 
 
 def read_cards(path: Path, numbers: Sequence[int]) -> list[Scorecard]:
-    """Return some complete scorecards of a run file that was read before.
+    """Return some complete scorecards of a previously read run file.
 
     Args:
         path: the file.
@@ -288,7 +288,7 @@ def _read_whole(path: Path, name: str) -> Run:
 
 
 def _contradictions(run: Run) -> Iterator[tuple[DataPath, str]]:
-    """Yield the place and message of values that are valid by themselves but contradict each other."""
+    """Yield the place and message of values that are valid separately but contradict each other."""
     if not run.cases and not run.manifest.options.shard:
         yield ["cases"], "found an empty list, expected the scorecard of at least one case"
     options, accounting = run.manifest.options, run.accounting
@@ -350,7 +350,7 @@ class CardPlace(NamedTuple):
 
 
 def lock_file(file: int) -> bool:
-    """Lock an open file for this process and return whether that worked; True where the system has no locks."""
+    """Lock an open file for this process and return whether the lock succeeded; True on systems without locks."""
     try:
         import fcntl  # noqa: PLC0415  not on Windows
     except ImportError:
@@ -404,7 +404,7 @@ class Journal:
 
     @staticmethod
     def is_being_written(path: Path) -> bool:
-        """Return whether a process that is still alive holds the lock of this journal; False if it cannot be opened."""
+        """Return whether a running process holds the lock of this journal; False if the journal cannot be opened."""
         try:
             file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
         except OSError:
@@ -449,7 +449,7 @@ class Journal:
                 self._append(_START + canonical_json({"name": name, "rows": packed}).encode() + b"}")
 
     def starts(self) -> dict[str, str]:
-        """Return the packed initial rows of tables in the journal by digest. Raises SuiteError if it cannot be read."""
+        """Return the packed initial rows of tables in the journal by digest. Raises SuiteError if the journal is unreadable."""
         lines = (raw for raw in read_lines(self.path, limits.RUN_BYTES) if raw.data.startswith(_START))
         kept = [parse_json_line(raw.data, str(self.path), raw.number)["start"] for raw in lines]
         return {start["name"]: start["rows"] for start in kept}

@@ -73,12 +73,12 @@ class RecordedDialogue:
 
     @property
     def query(self) -> str:
-        """The user's first message; empty if no span contains it."""
+        """The user's first message; empty if it is in no span."""
         return next((turn.text for turn in self.trajectory.turns if turn.role == "user"), "")
 
 
 def read_spans(path: Path, name: str = "") -> Iterator[RecordedDialogue]:
-    """Yield the conversations in a file of spans, in the order in which they begin there.
+    """Yield the conversations in a file of spans, in the order in which they begin.
 
     Args:
         path: OTLP JSON, one document or JSON lines, or what a console exporter prints; ``.gz`` is unpacked.
@@ -112,7 +112,7 @@ def calls_in_spans(spans: Iterable[OtlpSpan]) -> dict[str, ReportedCall]:
 
 @dataclass(slots=True)
 class _Call:
-    """A tool call while it is read from spans and messages.
+    """A tool call that is being assembled from spans and messages.
 
     ``span``: the one that tells it; ``failed``: whether that ended as an error; ``executed``: whether it is of the tool, and not a message's alone.
     ``own``: what our own spans tell besides, as the fields of a step.
@@ -130,7 +130,7 @@ class _Call:
 
 @dataclass(slots=True)
 class _Turn:
-    """A turn while it is read; ``text``: None if no span has it; ``own``: further fields of a turn from our own spans."""
+    """A turn that is being assembled; ``text`` is None if no span contains it; ``own``: further fields of a turn from our own spans."""
 
     role: Literal["user", "agent"]
     span: OtlpSpan | None = None
@@ -163,7 +163,7 @@ class _SpanReader:
         self._read()
 
     def _read(self) -> None:
-        """Read all spans: turns, calls, tools, instructions and notes on oddities."""
+        """Read all spans: turns, calls, tools, instructions and notes about irregularities."""
         spans = self._gathered.spans
         chats = [span for span in spans if self._kinds[span.trace, span.id] == "chat"]
         self._speaking = {self._top_of(span) for span in chats if messages_out(span) is not None}
@@ -189,7 +189,7 @@ class _SpanReader:
         self._finish()
 
     def dialogue(self, name: str) -> RecordedDialogue:
-        """Return the conversation; ``name``: the file in messages. Raises SuiteError if a field of ours is invalid."""
+        """Return the conversation; ``name``: the file in messages. Raises SuiteError if a field written by us is invalid."""
         gathered, spans = self._gathered, self._gathered.spans
         place = _place(spans[0])
         fields = {**self._own, "case": gathered.case or "-", "trial": gathered.trial, "source": "recorded", "turns": ()}
@@ -228,7 +228,7 @@ class _SpanReader:
         return "" if replies else f"no span of the conversation of {place} has a reply"
 
     def _leave_out_handoffs(self) -> None:
-        """Remove the calls by which one agent hands over to another: they call no tool of the user's."""
+        """Remove calls by which one agent hands over to another agent: they do not call a tool of the user's."""
         agents = {
             _folded(str(name))
             for span in self._gathered.spans
@@ -240,7 +240,7 @@ class _SpanReader:
             turn.calls = [call for call in turn.calls if not _is_handoff(call, agents)]
 
     def _note(self, span: OtlpSpan, message: str) -> None:
-        """Add a note on a span."""
+        """Add a note about a span."""
         self._notes.append(f"{_place(span)}: {message}")
 
     def _note_oddities(self, span: OtlpSpan) -> None:
@@ -253,14 +253,14 @@ class _SpanReader:
             self._note(span, "ends before it begins")
 
     def _top_of(self, span: OtlpSpan) -> tuple[str, str]:
-        """Return the key of the span that answers the user: the outermost agent around a span, else its root, even if missing."""
+        """Return the key of the span that answers the user: the outermost enclosing agent, or the root span, even if it is missing."""
         way = self._upwards(span.trace, span.id)
         agents = [place for place in way if self._kinds[place] == "agent"]
         above = (span.trace, self._spans[way[-1]].parent)
         return agents[-1] if agents else above if above[1] and above not in way else way[-1]
 
     def _upwards(self, trace: str, span: str) -> list[tuple[str, str]]:
-        """Return the keys of a span and of the spans around it that exist, from the inside out."""
+        """Return the keys of a span and of its existing enclosing spans, from the inside out."""
         way: dict[tuple[str, str], None] = {}
         here = (trace, span)
         while here in self._spans and here not in way:
@@ -275,7 +275,7 @@ class _SpanReader:
     # -- turns
 
     def _reply(self, span: OtlpSpan) -> _Turn:
-        """Return the agent's turn that a span belongs to, beginning a new one after a user's turn."""
+        """Return the agent's turn for a span; begin a new turn after a user's turn."""
         if not self.turns or self.turns[-1].role == "user" or self.turns[-1].own:
             self.turns.append(_Turn("agent", span))
         return self.turns[-1]
@@ -336,7 +336,7 @@ class _SpanReader:
         turn.thoughts += message.thoughts
 
     def _read_output(self, span: OtlpSpan, *, inner: bool) -> None:
-        """Read the output of a model or agent; with ``inner`` its text is not a reply, as it answers another agent."""
+        """Read the output of a model or agent; with ``inner`` it answers another agent, so its text is not a reply."""
         turn = self._reply(span)
         messages = messages_out(span)
         for message in messages or ():
@@ -362,7 +362,7 @@ class _SpanReader:
         )
 
     def _take_time(self, turn: _Turn, span: OtlpSpan) -> None:
-        """Set the duration of a turn from the agent's span, or add that of a model's span."""
+        """Set the duration of a turn from the agent's span, or add the duration of a model's span."""
         top = self._spans.get(self._top_of(span), span)
         agent = self._kinds[top.trace, top.id] == "agent"
         whole = top if agent else span
@@ -371,7 +371,7 @@ class _SpanReader:
             turn.seconds = seconds if agent else (turn.seconds or 0) + seconds
 
     def _finish(self) -> None:
-        """Fill in from the spans of agents what those of models lack: reply, usage and structured output."""
+        """Complete the turns from the spans of agents if the spans of models lack a reply, usage or structured output."""
         for span in self._gathered.spans:
             if self._kinds[span.trace, span.id] != "agent" or OWN_EPISODE in span.attributes:
                 continue
@@ -410,7 +410,7 @@ class _SpanReader:
     # -- calls
 
     def _execute(self, span: OtlpSpan) -> None:
-        """Read a tool's span: complete the open call from a model's message, or add a further call."""
+        """Read a tool's span: complete the open call from a model's message, or add another call."""
         name = str(span.first(TOOL) or span.name.removeprefix("execute_tool ").removeprefix("running tool: "))
         call_id, arguments = str(span.first(CALL_ID) or ""), span.first(ARGUMENTS)
         # Where a span of a tool has an event for each, the first one is what the tool was given.
@@ -443,7 +443,7 @@ class _SpanReader:
             self._note(span, f"the result of {name:.200} is cut off or hidden")
 
     def _told_before(self, span: OtlpSpan, call_id: str, name: str) -> _Call | None:
-        """Return the call that a tool's span repeats, being inside its span or having its id; None if it repeats none."""
+        """Return the call that a tool's span repeats, because the span is inside it or has its id; None if there is none."""
         for place in self._upwards(span.trace, span.parent):
             around = self._executed.get(place)
             if around is not None and around.name == name and (call_id == around.id or not (call_id and around.id)):
@@ -464,7 +464,7 @@ class _SpanReader:
 
 
 def _first_of(calls: Iterable[_Call], call_id: str, name: str) -> _Call | None:
-    """Return the first call with this id, or without an id the first with this name; None if there is none."""
+    """Return the first call with this id, or without an id the first call with this name; None if there is none."""
     return next((call for call in calls if (call.id == call_id if call_id else call.name == name)), None)
 
 
@@ -520,7 +520,7 @@ def _folded(name: str) -> str:
 
 
 def _is_handoff(call: _Call, agents: set[str]) -> bool:
-    """Return whether a call hands over to another agent, by its name and the agent named in it or its result."""
+    """Return whether a call hands over to another agent, judged by its name and by an agent named in its arguments or result."""
     handoff = _HANDOFF.fullmatch(call.name)
     if handoff is None:
         return False
@@ -530,12 +530,12 @@ def _is_handoff(call: _Call, agents: set[str]) -> bool:
 
 
 def _call_of(call: CallPart, span: OtlpSpan) -> _Call:
-    """Return a tool call in a model's message as a call that was not executed yet."""
+    """Return a tool call in a model's message as a call that has not been executed yet."""
     return _Call(call.name, call.id, span, call.arguments)
 
 
 def _exact(value: Json) -> Json | Unknown:
-    """Return the data in JSON text written by us; UNKNOWN if it cannot be read."""
+    """Return the data in JSON text written by this program; UNKNOWN if it cannot be read."""
     try:
         return parse_json(value, depth=limits.RUN_DEPTH) if isinstance(value, str) else UNKNOWN
     except ValueError:
@@ -543,7 +543,7 @@ def _exact(value: Json) -> Json | Unknown:
 
 
 def _sum(so_far: float | None, more: Json, *, whole: bool = False) -> Any:
-    """Return a sum with one more figure; unchanged if the figure is missing or implausible. ``whole``: whole numbers only."""
+    """Return a sum increased by a figure; unchanged if the figure is missing or implausible. ``whole``: accept only whole numbers."""
     if not isinstance(more, (int, float)) or isinstance(more, bool) or not 0 <= more < _MOST_TOLD:
         return so_far
     if whole and more != int(more):
@@ -616,7 +616,7 @@ COST = ("gen_ai.usage.cost", "llm.cost.total", "operation.cost")
 
 
 def kind_of(span: OtlpSpan) -> Kind:
-    """Return the kind of a span, by the first convention that gives one; ``other`` if none does."""
+    """Return the kind of a span, from the first convention that defines it; ``other`` if no convention does."""
     for name, kinds in _KINDS.items():
         kind = kinds.get(str(span.attributes.get(name, "")))
         if kind is not None:
@@ -642,7 +642,7 @@ def messages_out(span: OtlpSpan) -> list[ChatMessage] | None:
 def _messages(
     span: OtlpSpan, role: str, prefixes: Sequence[str], names: Sequence[str], values: Sequence[str]
 ) -> list[ChatMessage] | None:
-    """Return a span's messages from the first convention that has them, or None; ``role``: for messages without one."""
+    """Return a span's messages from the first convention that has them, or None; ``role``: the default role of a message."""
     for prefix in prefixes:
         if listed := numbered(span.attributes, prefix):
             return _fuller(read_messages(listed, role), span.first(values), role)
@@ -659,7 +659,7 @@ def _messages(
 
 
 def _fuller(listed: list[ChatMessage] | None, value: Json, role: str) -> list[ChatMessage] | None:
-    """Return the numbered messages, or if one of them is empty those of the whole value if none of these is."""
+    """Return the numbered messages, or the messages of the whole value if only those are without empty members."""
     if listed is not None and all(map(_tells, listed)):
         return listed
     whole = None if value is None else read_messages(value, role, loose=False)
@@ -693,7 +693,7 @@ _OF_EVENTS = (
 
 
 def _events(span: OtlpSpan) -> Iterator[tuple[str, ChatMessage]]:
-    """Yield the messages in a span's events, after ``assistant`` for a reply or ``user`` for a message before it."""
+    """Yield the messages in a span's events, after ``assistant`` for a reply or ``user`` for an earlier message."""
     listed = [(name, attributes) for name, attributes in span.events]
     listed += [(str(event.get("event.name", "")), event) for event in objects_of(span.attributes.get("events"))]
     for name, attributes in listed:
@@ -717,12 +717,12 @@ def _events(span: OtlpSpan) -> Iterator[tuple[str, ChatMessage]]:
 
 
 def object_of(value: Json) -> JsonObject:
-    """Return a value as an object, also one in JSON text; empty if it is not an object."""
+    """Return a value, or the value of a JSON text, as an object; empty if it is not an object."""
     data = data_of(value)
     return dict(data) if isinstance(data, dict) else {}
 
 
 def objects_of(value: Json) -> list[JsonObject]:
-    """Return the objects in a list, also one in JSON text; empty if it is not a list."""
+    """Return the objects in a list, or in a list in JSON text; empty if the value is not a list."""
     data = data_of(value)
     return [member for member in data if isinstance(member, dict)] if isinstance(data, list) else []

@@ -60,7 +60,7 @@ def compare(
     inconclusive: Literal["fail", "pass"] = "pass",
     covers: Callable[[str], bool] = lambda _: True,
 ) -> Comparison:
-    """Return the comparison of a run with an earlier one; for runs of different kinds, only what differs.
+    """Return the comparison of a run with an earlier run; for runs of different kinds, only the differences.
 
     ``common``: compare what cases the runs share where they differ in part. ``inconclusive``: what an inconclusive comparison means; passed on.
     ``covers``: says whether the run has seen a whole domain, or with an empty name the whole suite; other drops are not decided.
@@ -115,7 +115,7 @@ def compare(
 
 
 def _too_few(pairs: int, before: int, after: int, *, partial: bool) -> Unlike | None:
-    """Return a difference that says that the runs share too few cases; None if they share enough."""
+    """Return a difference if the runs share too few cases; None if they share enough."""
     whole = after if partial else max(before, after)
     if pairs >= _LEAST_COMMON * whole:
         return None
@@ -123,7 +123,7 @@ def _too_few(pairs: int, before: int, after: int, *, partial: bool) -> Unlike | 
 
 
 def _more_open(pairs: Sequence[CasePair]) -> Iterator[str]:
-    """Yield a warning if the judge leaves more cases undecided than in the baseline."""
+    """Yield a warning if the judge leaves more cases undecided than in the baseline run."""
     before, after = (sum(pair.is_open(new=new) for pair in pairs) for new in (False, True))
     if after > before:
         yield (
@@ -167,7 +167,7 @@ def _direction(column: Column, chance: float) -> Direction:
 
 
 def _where(changed: Sequence[CaseChange], table: PairTable) -> Iterator[str]:
-    """Yield in words the domains where cases got worse, the one with most such cases first."""
+    """Yield the domains where cases got worse, in words, starting with the most affected domain."""
     fallen = (case for case in changed if case.direction == "worse")
     worse = by_key((domain, case) for case in fallen for domain in case.domains or ("",))
     for domain, some in sorted(worse.items(), key=lambda pair: (-len(pair[1]), pair[0])):
@@ -181,7 +181,7 @@ def _where(changed: Sequence[CaseChange], table: PairTable) -> Iterator[str]:
 
 
 class Trials(NamedTuple):
-    """How much an agent varies between trials of one run, which may explain a difference between two runs.
+    """The variation of an agent between trials of one run, which may explain a difference between two runs.
 
     Attributes:
         varies: whether trials of a case end differently in one of the runs (True), or both have several trials, which all end alike (False); None: not known.
@@ -199,17 +199,17 @@ class Trials(NamedTuple):
 
     @property
     def fewer(self) -> int:
-        """Return the number of trials of each case, in the run that has fewer."""
+        """Return the number of trials per case, in the run with fewer trials."""
         return min(self.baseline, self.new)
 
     @property
     def certain(self) -> bool:
-        """Return whether only the agent can explain a difference: trials agree, and the builds are not known to be the same."""
+        """Return whether only the agent can explain a difference: trials agree, and the builds are not known to be equal."""
         return self.varies is False and not self.build
 
     @property
     def doubt(self) -> str:
-        """Return in words why chance may explain a difference; empty if only the agent can."""
+        """Return in words why chance may explain a difference; empty if only the agent can explain it."""
         few = "one trial of each case is too few" if self.fewer == 1 else ""
         if self.varies:
             return f"{few}{': ' * bool(few)}this agent varies (trials of {self.flaky} in one run end differently)"
@@ -221,7 +221,7 @@ class Trials(NamedTuple):
 
 
 def trials_of(pairs: Sequence[CasePair], metrics: Sequence[str], baseline: Side, new: Side) -> Trials:
-    """Return how much the trials of two runs show their agent to vary in some metrics."""
+    """Return how much the agent of two runs varies between trials, in some metrics."""
     before = min((len(pair.baseline) for pair in pairs), default=1)
     after = min((len(pair.new) for pair in pairs), default=1)
     several = min(before, after) > 1
@@ -234,7 +234,7 @@ def trials_of(pairs: Sequence[CasePair], metrics: Sequence[str], baseline: Side,
 
 
 def results_of_drops(table: PairTable, drops: Sequence[Drop], baseline: Side, new: Side) -> tuple[RuleResult, ...]:
-    """Return the result of each drop rule; the default rule on flipped cases is included only if it does not pass.
+    """Return the result of each drop rule; the default rule on flipped cases is included only if it fails.
 
     The probabilities of all rules on these cases are corrected for each other. A mean that fell by more than it may is *failed* where the agent surely
     does not vary or where chance goes as far in at most one of twenty comparisons of an agent with itself, and *inconclusive* where chance may. One that
@@ -299,7 +299,7 @@ def _drop_result(drop: Drop, column: Column, chance: float, trials: Trials) -> R
 
 
 def _change_text(drop: Drop, column: Column, verb: str, change: str, likely: str) -> str:
-    """Return in words how the means of two runs differ, and in how many cases."""
+    """Return the difference between the means of two runs in words, and the number of affected cases."""
     moved = f"{drop.title} {span_text(column.side(new=False))} -> {span_text(column.side(new=True))}"
     cases = counted(len(column.members), "case")
     if not column.differ:
@@ -314,7 +314,7 @@ def _rule_result(drop: Drop, outcome: ComparisonOutcome, reason: str, **measured
 
 
 def _error(column: Column) -> float | None:
-    """Return the standard error of the mean difference between two runs of the same agent; None if no trials vary.
+    """Return the standard error of the mean difference between two runs of the same agent; None if its trials do not vary.
 
     A case's own variance is that of its trials in the earlier run; where it ran once there, that in the new one.
     """
@@ -327,7 +327,7 @@ def _error(column: Column) -> float | None:
 
 
 def _trials_for(drop: Drop, error: float | None, trials: Trials) -> int | None:
-    """Return how many trials of each case detect the rule's drop four times in five; None if that cannot be said.
+    """Return the number of trials per case that detects the rule's drop four times in five; None if it cannot be computed.
 
     A number as large as the limit stands for more than that.
     """
@@ -339,7 +339,7 @@ def _trials_for(drop: Drop, error: float | None, trials: Trials) -> int | None:
 
 
 def _hints(drop: Drop, column: Column, trials: Trials, seen: float | None, needed: int | None) -> Iterator[str]:
-    """Yield hints on how sure a result is, and what would make it surer."""
+    """Yield hints on how certain a result is, and how to make it more certain."""
     if not (column.differ or trials.varies):
         return
     if column.undecided:
@@ -357,7 +357,7 @@ def _hints(drop: Drop, column: Column, trials: Trials, seen: float | None, neede
 
 
 def _flips_result(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResult:
-    """Return the result of a flips rule: whether too many cases passed in every trial and now fail in every one.
+    """Return the result of a flips rule: whether too many cases passed in every trial before and now fail in every trial.
 
     Where trials within a run vary, chance is asked. Where they do not, or there is one trial only, a flip fails as a failing test does,
     unless both runs name the same build.
@@ -386,7 +386,7 @@ def _flips_result(drop: Drop, column: Column, chance: float, trials: Trials) -> 
 
 
 def _undecided_result(drop: Drop, table: PairTable) -> RuleResult:
-    """Return the result of a rule on undecided cases: whether their share rose by more than it allows."""
+    """Return the result of a rule on undecided cases: whether their share rose by more than the rule allows."""
     pairs = [pair for pair in table.pairs if not drop.domain or drop.domain in pair.domains]
     if not pairs:
         return _no_value(drop, table.column(drop.metric, drop.domain), table)
@@ -401,7 +401,7 @@ def _undecided_result(drop: Drop, table: PairTable) -> RuleResult:
 
 
 def _no_value(drop: Drop, column: Column, table: PairTable) -> RuleResult:
-    """Return an inconclusive result that says why no common case has the rule's metric."""
+    """Return an inconclusive result that explains why no common case has the rule's metric."""
     if not table.pairs:
         why = "the runs share no case"
     elif column.cases:
@@ -413,7 +413,7 @@ def _no_value(drop: Drop, column: Column, table: PairTable) -> RuleResult:
 
 
 def _sampled_results(table: PairTable, drops: Sequence[Drop]) -> Iterator[RuleResult]:
-    """Yield the results of drop rules about cases like these; intervals and probabilities hold for all rules together.
+    """Yield the results of drop rules on the population of similar cases; intervals and probabilities hold for all rules together.
 
     One is *failed* where the whole interval lies below it and chance is improbable, *passed* where the whole interval lies above it, else *inconclusive*.
     Chance is asked as well since no interval of a few cases holds what it says: two runs of one agent differ so far in at most one of twenty
@@ -430,7 +430,7 @@ def _sampled_results(table: PairTable, drops: Sequence[Drop]) -> Iterator[RuleRe
 
 
 def _sampled_result(drop: Drop, column: Column, interval: Bounds | None, chance: float) -> RuleResult:
-    """Return the result of a drop rule about cases like these."""
+    """Return the result of a drop rule on the population of similar cases."""
     low, high = interval or (min(column.least), max(column.most))
     outcome: ComparisonOutcome = "inconclusive"
     if low >= -drop.most - TOLERANCE and (interval is not None or low >= -TOLERANCE):
@@ -458,7 +458,7 @@ def _sampled_result(drop: Drop, column: Column, interval: Bounds | None, chance:
 
 
 def false_alarms(sides: Sequence[Side], drops: Sequence[Drop]) -> JsonObject:
-    """Return as plain data how the gate decides between runs of one agent, each pair compared in both directions.
+    """Return the gate's decisions between runs of one agent as plain data, with each pair compared in both directions.
 
     A single run is held against itself: half of the trials of each case against the others, in every way. Told is how often the whole gate, and each rule,
     ended how; of each rule also the smallest drop that it sees four times in five, at the median.
@@ -496,7 +496,7 @@ def false_alarms(sides: Sequence[Side], drops: Sequence[Drop]) -> JsonObject:
 
 
 def _counts(outcomes: Sequence[ComparisonOutcome]) -> dict[str, int]:
-    """Return how many comparisons passed, were inconclusive and failed."""
+    """Return the numbers of comparisons that passed, were inconclusive and failed."""
     return {name: outcomes.count(name) for name in SEVERITY[:3]}
 
 
@@ -512,7 +512,7 @@ def _halves(run: Side) -> Iterator[tuple[Side, Side]]:
 
 
 def span_text(bounds: Bounds | None, form: str = ".3f") -> str:
-    """Return bounds as text; one number if they are equal, ``none`` for None."""
+    """Return bounds as text: one number if they are equal, ``none`` for None."""
     return "none" if bounds is None else " to ".join(dict.fromkeys(f"{end:{form}}" for end in bounds))
 
 

@@ -41,7 +41,7 @@ _WHY = 120
 
 @dataclass(frozen=True, slots=True)
 class GateFinding:
-    """A finding of the gate: outcome and reason, whether unknown labels cause it, and whether it warns though it passes."""
+    """A finding of the gate: outcome and reason, whether unknown labels cause it, and whether it is only a warning."""
 
     outcome: GateOutcome
     reason: str
@@ -51,7 +51,7 @@ class GateFinding:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of the suite was run.
+    """The part of the suite that was run.
 
     Attributes:
         selected: cases that were to run: those with a scorecard, and those that are lost.
@@ -79,7 +79,7 @@ class Coverage:
         return not self.partial and (self.total is None or self.selected >= self.total)
 
     def covers(self, domain: str) -> bool:
-        """Return whether all cases of a domain were to run; an empty domain means the whole suite."""
+        """Return whether the run includes all cases of a domain; an empty domain means the whole suite."""
         return self.complete or (bool(domain) and domain in self.whole_domains)
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ def members(cards: Sequence[Scorecard], domain: str) -> list[Scorecard]:
 
 
 def parse_allowance(text: str) -> tuple[float, bool]:
-    """Return how many cases may stay undecided, and whether that is a share of all of them, from a text like ``3`` or ``20%``.
+    """Return an allowance for undecided cases from a text like ``3`` or ``20%``, and whether it is a share of all cases.
 
     Raises:
         ValueError: it is neither.
@@ -153,7 +153,7 @@ def decide(
 
     @cache
     def means(domain: str, level: float | None) -> dict[str, Aggregate]:
-        """Return the aggregates of a domain's cards, with intervals at a level in per cent, 95 by default."""
+        """Return the aggregates of a domain's cards, with intervals at a confidence level in per cent (95 by default)."""
         return summarise(members(cards, domain), level=LEVEL if level is None else level / 100, users=True)
 
     for rule in thresholds:
@@ -188,7 +188,7 @@ def _gravest_first(findings: Sequence[GateFinding], cards: Sequence[Scorecard], 
 
 
 def _allowed(text: str, open_cases: Mapping[str, str], cases: int) -> frozenset[str]:
-    """Return the undecided cases if there are no more of them than allowed; else an empty set."""
+    """Return the undecided cases if their number is within the allowance; otherwise an empty set."""
     number, share = parse_allowance(text)
     room = math.floor(number * cases / 100 + TOLERANCE) if share else int(number)
     undecided = frozenset(case for case, blame in open_cases.items() if blame == UNDECIDED)
@@ -220,7 +220,7 @@ def _comparison_findings(
 
 
 def _collection_findings(coverage: Coverage, lost: Mapping[str, str]) -> Iterator[GateFinding]:
-    """Yield findings that make the run invalid: it did not end, something could not be read, or cases are lost."""
+    """Yield findings that make the run invalid: an unfinished run, unreadable files, or lost cases."""
     if coverage.unfinished:
         yield GateFinding("invalid", coverage.unfinished)
     if coverage.errors:
@@ -231,7 +231,7 @@ def _collection_findings(coverage: Coverage, lost: Mapping[str, str]) -> Iterato
 
 
 def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], cases: int, allowed: str) -> str:
-    """Return in words how many cases are undecided, which ones, and why the first one is."""
+    """Return in words how many cases are undecided, their names, and the reason for the first case."""
     first = min(open_cases)
     only = "" if len(open_cases) == 1 else f"{first}, "
     whys = (
@@ -246,13 +246,13 @@ def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], c
 
 
 def _blame_text(cases: Mapping[str, str], why: str = "") -> str:
-    """Return in words who or what is to blame for some cases, with the first of their names, and why."""
+    """Return in words who or what is to blame for some cases, with the first names and the reason."""
     blames = ", ".join(f"{blame} {number}" for blame, number in sorted(Counter(cases.values()).items()))
     return f"({blames}: {listed(sorted(cases))}{why})"
 
 
 def _hints(findings: Sequence[GateFinding], cards: Sequence[Scorecard]) -> Iterator[str]:
-    """Yield hints on how to settle the labels that keep the gate from deciding."""
+    """Yield hints on how to settle the labels that prevent a decision of the gate."""
     if not any(finding.open and finding.outcome != "passed" for finding in findings):
         return
     blames = {
@@ -267,7 +267,7 @@ def _hints(findings: Sequence[GateFinding], cards: Sequence[Scorecard]) -> Itera
 def _unevaluated(
     cards: Sequence[Scorecard], coverage: Coverage, thresholds: Sequence[Threshold]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the lost cases, and the cases with an unknown asserted label, each with who or what is to blame.
+    """Return the lost cases and the cases with an unknown asserted label, each with the party to blame.
 
     A label of a trial that failed anyway cannot turn it, and is not counted.
     """
@@ -297,7 +297,7 @@ def _without_decided_by_rule(
 
 
 def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
-    """Return who or what keeps a card from counting as evaluated; None if nothing does."""
+    """Return the party because of which a card does not count as evaluated; None if it does count."""
     if (open_or_lost := lost_to(card)) is not None:
         return open_or_lost
     gated = {rule.metric for rule in thresholds if not rule.domain or rule.domain in card.domains}
@@ -386,7 +386,7 @@ def _no_value(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scor
 
 
 def _cases(aggregate: Aggregate) -> str:
-    """Return in words how many cases a mean is about, including those left out of it."""
+    """Return in words how many cases a mean covers, and how many it leaves out."""
     return counted(aggregate.n + aggregate.undecided + sum(aggregate.left_out.values()), "case")
 
 
@@ -410,7 +410,7 @@ def _interval_text(rule: Threshold, low: float | None, high: float | None) -> st
 
 
 def _spent(card: Scorecard, metric: str) -> float | None:
-    """Return what the agent spent in an episode, in the unit of the metric; None if it is not stated."""
+    """Return the agent's spending in an episode, in the unit of the metric; None if it is not stated."""
     if metric == "cost":
         return card.spent.cost
     if metric == "tokens":
@@ -424,7 +424,7 @@ def _spent(card: Scorecard, metric: str) -> float | None:
 def _ceiling_finding(
     rule: Ceiling, cards: Sequence[Scorecard], baseline: Side | None, coverage: Coverage, agent: str
 ) -> GateFinding:
-    """Return the finding on a ceiling; a relative one is a multiple of the earlier run's cost.
+    """Return the finding on a ceiling; a relative ceiling is a multiple of the earlier run's cost.
 
     It is ``inconclusive`` where the agent does not say what it spends, or there is nothing to take a multiple of.
     """
@@ -462,7 +462,7 @@ def _ceiling_finding(
 
 
 def _by_case(cards: Sequence[Scorecard], metric: str) -> dict[str, float | None]:
-    """Return the mean spending of each case over its trials; None if a trial does not state it."""
+    """Return the mean spending of each case over its trials; None if a trial does not state its spending."""
     values = by_key((card.id, _spent(card, metric)) for card in cards)
     means: dict[str, float | None] = {}
     for case, some in values.items():

@@ -68,7 +68,7 @@ class Side:
 
     @classmethod
     def of(cls, run: Run) -> Side:
-        """Return a saved run as a side, without the turns of its dialogues."""
+        """Return a saved run as a side of a comparison, without the turns of its dialogues."""
         return cls(
             run.manifest,
             tuple(map(without_turns, run.cases)),
@@ -88,7 +88,7 @@ class Side:
 
     @cached_property
     def build(self) -> str:
-        """Return the agent's build, as requested or as all answers name it; empty if it is unknown or not the same in all."""
+        """Return the agent's build, as requested or as all answers name it; empty if the build is unknown or varies."""
         builds = builds_named(self.manifest.request, self.cards)
         return builds[0] if len(builds) == 1 else ""
 
@@ -98,11 +98,11 @@ class Side:
 
     @property
     def decisions(self) -> tuple[str, ...]:
-        """Return the digests of people's decisions that the labels of the run rest on."""
+        """Return the digests of the human decisions on which the labels of the run rest."""
         return (self.manifest.decisions, *(info.decisions for info in self.manifest.suites))
 
     def asserting(self, asserted: frozenset[str]) -> Side:
-        """Return the run as it would have ended if other kinds of requirements failed its items."""
+        """Return the run as it would have ended if other kinds of requirements had been asserted."""
         if self.manifest.options.asserted_kinds == asserted:
             return self
         return replace(self, cards=tuple(asserted_card(card, asserted) for card in self.cards))
@@ -125,7 +125,7 @@ class Side:
 
 
 def without_turns(card: Scorecard) -> Scorecard:
-    """Return a scorecard without the turns of its dialogue, with a digest of the dialogue in their place."""
+    """Return a scorecard with the turns of its dialogue replaced by a digest of the dialogue."""
     if not card.trajectory.turns:
         return card
     reduced_card = card.trajectory.model_copy(update={"turns": (), "environment": None})
@@ -185,20 +185,20 @@ def _measured(*metrics: tuple[str, float | None]) -> dict[str, float | None]:
 
 @lru_cache(maxsize=10_000)
 def _shared_noun(sort: Callable[..., Noun], /, **fields: Any) -> Any:
-    """Return an object of a class with these fields, cached because many scorecards have equal ones."""
+    """Return an object of a class with these fields, cached because many scorecards have equal objects."""
     noun = sort(**fields)
     share_field_sets(noun)
     return noun
 
 
 def builds_named(request: RunRequest, cards: Iterable[Scorecard]) -> tuple[str, ...]:
-    """Return the builds that a run and its answers name, sorted; an empty one is an answer that names none."""
+    """Return the builds that a run and its answers name, sorted; an empty name means an answer without a build."""
     parts = [request.agent_build] if request.agent_build else []
     return tuple(sorted({*parts, *chain.from_iterable(card.trajectory.builds for card in cards)}))
 
 
 def lost_to(card: Scorecard) -> str | None:
-    """Return who or what keeps an episode from a verdict, one of ``OPEN`` if it is undecided; None if nothing does."""
+    """Return the party because of which an episode has no verdict (one of ``OPEN`` if it is undecided); None if it has a verdict."""
     if card.unknown and card.outcome != "failed":
         labels = {label.requirement: label for label in card.labels}
         blames = [_blame(card, labels.get(name), name) for name in card.unknown]
@@ -209,7 +209,7 @@ def lost_to(card: Scorecard) -> str | None:
 
 
 def _blame(card: Scorecard, label: Label | None, name: str) -> str:
-    """Return who or what is to blame for an unknown label, or for a metric of that name."""
+    """Return the party to blame for an unknown label, or for a metric of that name."""
     if label is None and name in card.faults:
         return card.faults[name].blame
     if label is None:
@@ -218,12 +218,12 @@ def _blame(card: Scorecard, label: Label | None, name: str) -> str:
 
 
 def labels_of(card: Scorecard) -> tuple[Label, ...]:
-    """Return the labels of a scorecard in full, also of one that was reduced."""
+    """Return the full labels of a scorecard, even if the scorecard was reduced."""
     return _LABELS.validate_json(card._labels) if isinstance(card, _Compared) else card.labels  # noqa: SLF001  ours
 
 
 def asserted_card(card: Scorecard, asserted: frozenset[str]) -> Scorecard:
-    """Return an episode as it ends under other asserted kinds; unchanged if it broke or ``success`` is asserted.
+    """Return an episode with its ending under other asserted kinds; unchanged if it broke or ``success`` is asserted.
 
     Args:
         card: the episode.
@@ -241,7 +241,7 @@ def asserted_card(card: Scorecard, asserted: frozenset[str]) -> Scorecard:
 
 
 def dialogue_of(card: Scorecard) -> str:
-    """Return the digest of a dialogue; empty if the scorecard has neither the digest nor the turns."""
+    """Return the digest of a dialogue; empty if the scorecard has neither a digest nor turns."""
     return card.dialogue or (trajectory_digest(card.trajectory) if card.trajectory.turns else "")
 
 
@@ -273,13 +273,13 @@ class Likeness(NamedTuple):
         return tuple(unlike for unlike in self.all if not unlike.what.endswith(("agent-memory", "/remember")))
 
     def refusal(self, *, common: bool) -> tuple[str, ...]:
-        """Return why the runs are not compared, and what to do; empty if they can be compared.
+        """Return why the runs cannot be compared, and a remedy; empty if they can be compared.
 
         Args:
             common: whether the common part of runs that are alike in part is asked for.
         """
         if self.broken:
-            way = "a run that did not end is finished by --mapsat-resume"
+            way = "--mapsat-resume finishes a run that did not end"
         elif self.kind and not self.besides_memory:
             way = "mapsat compare --memories shows runs of several memories beside each other"
         elif self.kind:
@@ -302,7 +302,7 @@ def difference_text(unlike: Unlike) -> str:
 
 
 def likeness(baseline: Side, new: Side) -> Likeness:
-    """Return what differs between two runs, except for their agents and trials.
+    """Return the differences between two runs other than their agents and trials.
 
     Settings of the dialogue and of the judging make them runs of different kinds. Suites, versions and cases may be alike in part.
     """
@@ -324,14 +324,14 @@ def likeness(baseline: Side, new: Side) -> Likeness:
 
 
 def _broken(baseline: Side, new: Side) -> Iterable[Unlike]:
-    """Yield a difference if one of the runs did not come to its end."""
+    """Yield a difference if one of the runs did not finish."""
     if baseline.manifest.unfinished or new.manifest.unfinished:
         whole = "a whole run"
         yield Unlike(what="end", baseline=baseline.manifest.unfinished or whole, new=new.manifest.unfinished or whole)
 
 
 def _kind(request: RunRequest) -> dict[str, str]:
-    """Return the settings that must be equal in two runs of one kind, by name."""
+    """Return by name the settings that must be equal in two comparable runs."""
     options = request.options.model_dump(mode="json", by_alias=True)
     return {
         "user": request.user,
@@ -352,7 +352,7 @@ def _text(value: object) -> str:
 
 
 def _marks(what: str, marks: Mapping[str, str]) -> dict[str, str]:
-    """Return versions or digests by name, leaving out prompts that only some metric sets use."""
+    """Return versions or digests by name, without prompts that only some metric sets use."""
     return {f"{what} {name}": mark for name, mark in marks.items() if not name.endswith(_BESIDE)}
 
 
@@ -378,7 +378,7 @@ def _differing(baseline: dict[str, str], new: dict[str, str]) -> Iterable[Unlike
 
 
 def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
-    """Yield how the cases of two runs differ: lost, in one run only, changed, or of other agents."""
+    """Yield the differences between the cases of two runs: lost, in one run only, changed, or from other agents."""
     before, after = ({card.id for card in side.cards} for side in (baseline, new))
     lost = baseline.lost_cases, new.lost_cases
     if any(lost):
@@ -396,7 +396,7 @@ def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
 
 
 def _counted(alone: Sequence[str], count: int) -> str:
-    """Return in words how many cases a run has, and which ones the other run lacks."""
+    """Return in words how many cases a run has, and which cases the other run lacks."""
     return f"{count}" + (f", of them only here {listed(alone)}" if alone else "")
 
 

@@ -70,7 +70,7 @@ class CasePair:
         return cluster_of(self.new[0])
 
     def mean(self, metric: str, *, new: bool) -> Bounds | None:
-        """Return the bounds of a metric's mean over the case's trials in one run; None if it has none."""
+        """Return the bounds of a metric's mean over the case's trials in one run; None if the case has no value."""
         spans = self._spans(metric)[new]
         return mean_span([span for _, span in spans]) if spans else None
 
@@ -85,7 +85,7 @@ class CasePair:
         return least, most
 
     def values(self, metric: str, *, most: bool) -> tuple[Sequence[float], Sequence[float]]:
-        """Return the metric in each trial of both runs, unknown values set so that new minus baseline is least or most.
+        """Return the metric in each trial of both runs, with unknown values chosen to minimise or maximise new minus baseline.
 
         Episodes with the same words, the same calls and the same answers have the same labels, known or not: what is undecided about them is
         the same unknown number in both runs, and counts as often as it stands in the one more than in the other.
@@ -105,18 +105,18 @@ class CasePair:
 
     @property
     def flip(self) -> int:
-        """Return -1 if the case passed in every trial and now fails in every one, 1 for the reverse, else 0."""
+        """Return -1 if the case passed in every trial before and now fails in every trial, 1 for the reverse, else 0."""
         return {("passed", "failed"): -1, ("failed", "passed"): 1}.get(self._ends, 0)
 
     @property
     def may_flip(self) -> bool:
-        """Return whether the case passed in every trial and, as labels are undecided, may fail in every one now."""
+        """Return whether the case passed in every trial before and, depending on undecided labels, may fail in every trial now."""
         before, now = self._ends
         return before == "passed" and "passed" not in now and self.is_open(new=True)
 
     @property
     def _ends(self) -> tuple[str, str]:
-        """Return the distinct outcomes of the trials in each run, sorted, as text."""
+        """Return the distinct outcomes of the trials in each run as sorted text."""
         before, now = (" ".join(sorted(set(map(trial_outcome, cards)))) for cards in (self.baseline, self.new))
         return before, now
 
@@ -126,12 +126,12 @@ class CasePair:
 
     @property
     def same_words(self) -> bool:
-        """Return whether both runs have the same dialogues of the case, with the same words and calls."""
+        """Return whether both runs have the same dialogues of the case, with equal words and calls."""
         baseline, new = (sorted(map(dialogue_of, cards)) for cards in (self.baseline, self.new))
         return baseline == new and all(baseline)
 
     def varies(self, metrics: Sequence[str]) -> bool | None:
-        """Return whether trials within one run surely differ in a metric; None if undecided labels leave that open."""
+        """Return whether trials within one run certainly differ in a metric; None if undecided labels leave this open."""
         if len(self.baseline) == len(self.new) == 1:
             return False
         outcomes: list[bool | None] = []
@@ -159,7 +159,7 @@ class CasePair:
 def pair_up(
     baseline: _CardsOfCases, new: _CardsOfCases, without: frozenset[str], *, other_decisions: bool = False
 ) -> tuple[CasePair, ...]:
-    """Return the cases that both runs have, sorted by id, leaving out those in ``without``.
+    """Return the cases that both runs have, sorted by id, except the cases in ``without``.
 
     ``other_decisions``: whether the labels of the runs rest on different decisions of people. A decision is about words: where both runs have the same,
     the decisions of the new run count for both.
@@ -203,7 +203,7 @@ class PairTable:
         return Column(self, metric, domain, self._places.get(domain, []), self._differences[metric])
 
     def mean(self, metric: str, domain: str, *, new: bool) -> Bounds | None:
-        """Return the bounds of a mean in one of the runs, over the cases that are compared; None if it has none."""
+        """Return the bounds of a mean in one of the runs, over the compared cases; None if there is no value."""
         if (domain, new) not in self._means:
             pairs = [self.pairs[place] for place in self._places.get(domain, ())]
             cards = [card for pair in pairs for card in (pair.new if new else pair.baseline)]
@@ -212,7 +212,7 @@ class PairTable:
         return None if aggregate is None else aggregate.bounds
 
     def intervals(self, columns: Sequence[Column], *, level: float) -> list[Bounds | None]:
-        """Return for each column the interval of its mean difference, from its least to its most; None if it has none."""
+        """Return the interval of each column's mean difference, from its minimum to its maximum; None if it has no values."""
         samples = [clustered(end, column.clusters) for column in columns for end in (column.least, column.most)]
         drawn = bootstrap_intervals(samples, level=level)
         return [
@@ -224,7 +224,7 @@ class PairTable:
 def blocks_of(
     columns: Sequence[Column], kinds: Sequence[Literal["most", "least", "flips", "none"]]
 ) -> list[list[TrialBlock]]:
-    """Return the trials that a permutation test deals out between two runs, a unit for each case or group of cases.
+    """Return the trials that a permutation test redistributes between two runs, in units of a case or group of cases.
 
     Of each column is asked: its mean, with what is not known at the end at which the difference is ``most`` or ``least``; how many cases flipped
     (``flips``); nothing (``none``).
@@ -268,7 +268,7 @@ class Column:
 
     @cached_property
     def bounds(self) -> Bounds | None:
-        """Return the bounds of the mean difference; None if no case has one."""
+        """Return the bounds of the mean difference; None if no case has a difference."""
         return (mean(self.least), mean(self.most)) if self.least else None
 
     @property
@@ -282,7 +282,7 @@ class Column:
         return sum(low != high for low, high in zip(self.least, self.most, strict=True))
 
     def side(self, *, new: bool) -> Bounds | None:
-        """Return the bounds of the mean in one of the runs; None if it has none."""
+        """Return the bounds of the mean in one of the runs; None if there is no value."""
         return self._table.mean(self.metric, self.domain, new=new)
 
     def aligned(self, values: Sequence[float]) -> list[float]:
@@ -294,7 +294,7 @@ class Column:
 
     @property
     def nearer_end(self) -> Literal["most", "least", "none"]:
-        """Return which end of the mean difference is nearer to 0; ``none`` if the ends lie on both sides of it."""
+        """Return the end of the mean difference that is nearer to 0; ``none`` if 0 lies between the ends."""
         least, most = self.bounds or (0.0, 0.0)
         return "none" if least < 0 < most else "most" if most <= 0 else "least"
 
@@ -302,7 +302,7 @@ class Column:
 def changed_cases(
     pairs: Iterable[CasePair], metrics: Sequence[str], *, baseline_rule: str, new_rule: str
 ) -> tuple[CaseChange, ...]:
-    """Return the cases that changed: those that got worse first, and among them those that now fail."""
+    """Return the cases that changed, starting with cases that got worse; among these, cases that now fail are first."""
     changes = [change for pair in pairs if (change := _change(pair, metrics, baseline_rule, new_rule)) is not None]
     first = metrics[0] if metrics else PASS_RATE
     changes.sort(
@@ -317,13 +317,13 @@ def changed_cases(
 
 
 def _fall(change: CaseChange, metric: str) -> float:
-    """Return how far the upper bound of a metric has moved; below 0 if it fell."""
+    """Return the movement of a metric's upper bound; negative if the bound fell."""
     before, after = (side.metrics.get(metric, (0.0, 0.0)) for side in (change.baseline, change.new))
     return after[1] - before[1]
 
 
 def _change(pair: CasePair, metrics: Sequence[str], baseline_rule: str, new_rule: str) -> CaseChange | None:
-    """Return how a case changed; None where it did not."""
+    """Return the change of a case; None if it did not change."""
     if [_ended(card) for card in pair.baseline] == [_ended(card) for card in pair.new]:
         return None
     differences = {
@@ -346,17 +346,17 @@ def _change(pair: CasePair, metrics: Sequence[str], baseline_rule: str, new_rule
 
 
 def _ended(card: Scorecard) -> tuple[object, ...]:
-    """Return how an episode ended, in a form that shows whether two episodes are alike."""
+    """Return the ending of an episode in a form that shows whether two episodes are alike."""
     return card.outcome, card.metrics, card.bounds, card.labels
 
 
 def _differs(difference: Bounds) -> bool:
-    """Return whether a difference may be more than rounding."""
+    """Return whether a difference exceeds rounding errors."""
     return difference[0] < -TOLERANCE or difference[1] > TOLERANCE
 
 
 def _direction(baseline: Outcome, new: Outcome, differences: Sequence[Bounds]) -> Direction:
-    """Return whether a case got worse or better: by its outcome, else by the first metric that surely moved."""
+    """Return whether a case got worse or better: by its outcome, otherwise by the first metric that certainly moved."""
     if {baseline, new} == {"passed", "failed"}:
         return "worse" if new == "failed" else "better"
     for least, most in differences:
@@ -382,7 +382,7 @@ def _side(pair: CasePair, rule: str, metrics: Sequence[str], *, new: bool) -> Ca
 
 
 def _requirements(pair: CasePair) -> tuple[RequirementChange, ...]:
-    """Return the requirements with changed labels, those that got worse first."""
+    """Return the requirements with changed labels, starting with those that got worse."""
     before, after = _labels(pair.baseline), _labels(pair.new)
     changes = [
         change
@@ -400,7 +400,7 @@ def _labels(cards: Iterable[Scorecard]) -> dict[str, list[Label]]:
 
 
 def _requirement(before: Sequence[Label], after: Sequence[Label]) -> RequirementChange | None:
-    """Return how one requirement changed over all trials, shown by one label of each run; None if it did not."""
+    """Return the change of one requirement over all trials, illustrated by one label of each run; None if it did not change."""
     if not before or not after:
         return None  # the episode broke in one of the runs, which the case says
     (least, most), (least_now, most_now) = _bounds(before), _bounds(after)
@@ -439,13 +439,13 @@ def _bounds(labels: Sequence[Label]) -> Bounds:
 
 
 def _known_level(label: Label) -> float | None:
-    """Return the level to which a requirement is met; None if it is not known."""
+    """Return the level to which a requirement is met; None if the level is unknown."""
     if label.value is not None:
         return label.value
     return {"passed": 1.0, "failed": 0.0}.get(label.outcome)
 
 
 def _assumed_level(label: Label) -> float:
-    """Return the level to which a requirement is met; 0.5 if it is not known."""
+    """Return the level to which a requirement is met; 0.5 if the level is unknown."""
     level = _known_level(label)
     return _MIDDLE if level is None else level

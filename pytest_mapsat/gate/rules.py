@@ -39,7 +39,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def gated(metrics: Iterable[Metric]) -> tuple[str, ...]:
-    """Return the names of the metrics that thresholds may be set for, and the pass rate."""
+    """Return the names of the metrics that can have thresholds, and the pass rate."""
     return (*(metric.name for metric in metrics if metric.gated), PASS_RATE)
 
 
@@ -61,18 +61,18 @@ class Rule:
 
     @property
     def title(self) -> str:
-        """Return the left side as messages show it: as it was written, else with the metric's own name."""
+        """Return the left side of a rule for messages: as written, otherwise with the metric's own name."""
         return self.written or self.name
 
     @property
     def name(self) -> str:
-        """Return the left side with the metric's own name: ``navigation.ar``."""
+        """Return the left side of a rule with the metric's own name: ``navigation.ar``."""
         return f"{self.domain}.{self.metric}" if self.domain else self.metric
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold(Rule):
-    """The least mean of a metric that the gate lets pass.
+    """The lowest mean of a metric that the gate accepts.
 
     ``metric``: one that may be gated, ``pass_rate``, or ``pass@K`` or ``pass^K`` of trials; with ``user_`` in front over users.
 
@@ -90,7 +90,7 @@ class Threshold(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Ceiling(Rule):
-    """The most that cases may spend: a mean over cases, or with ``case`` as the domain every case's own.
+    """The highest spending that the gate accepts: the mean over cases or, with ``case`` as the domain, that of every single case.
 
     ``metric``: ``cost``, ``tokens``, ``calls``, ``turns`` or ``seconds``.
 
@@ -108,7 +108,7 @@ class Ceiling(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Drop(Rule):
-    """How much a mean may fall against an earlier run.
+    """The largest accepted fall of a mean since an earlier run.
 
     ``metric``: one that may be gated, ``pass_rate``, ``flips`` or ``undecided``.
 
@@ -145,7 +145,7 @@ def parse_thresholds(
 
 
 def _each_once(option: str, rules: Iterable[_Rule]) -> tuple[_Rule, ...]:
-    """Return rules in the order given, repeated ones once. Raises UsageError if a rule has two values."""
+    """Return rules in the given order without repetitions. Raises UsageError if a rule has two values."""
     by_name: dict[str, _Rule] = {}
     for rule in rules:
         other = by_name.setdefault(rule.name, rule)
@@ -222,7 +222,7 @@ def _drop(piece: str, origin: Origin, metrics: Sequence[Metric]) -> Drop:
 
 
 def _pieces(option: str, texts: Iterable[str | tuple[str, str]], expected: str) -> Iterator[tuple[str, Origin]]:
-    """Yield each rule in comma-separated lists, with its origin. Raises UsageError for an empty one."""
+    """Yield each rule in comma-separated lists, with its origin. Raises UsageError for an empty rule."""
     for given in texts:
         text, origin = (given, "command line") if isinstance(given, str) else given
         for piece in text.split(","):
@@ -248,7 +248,7 @@ def _named(
 
 
 def _no_metric(metric: str, metrics: Sequence[Metric], further: Sequence[str]) -> str:
-    """Return why no rule can be set for a metric, with the name that may be meant."""
+    """Return why a metric cannot have a rule, with a similar metric's name."""
     names = (*gated(metrics), *further)
     if metric.lower() in {declared.name for declared in metrics}.difference(names):
         return f"{metric.lower()} is given for reference only and cannot be gated; {', '.join(names)} can"

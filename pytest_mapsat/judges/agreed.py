@@ -34,14 +34,14 @@ _AROUND = 20
 
 
 class GoAheadReading(NamedTuple):
-    """The meaning of an answered question for a call: surely about it (True), surely about something else (False), or unclear (None)."""
+    """The meaning of an answered question for a call: surely about this call (True), surely about something else (False), or unclear (None)."""
 
     about: bool | None
     why: str
 
 
 class Candidates(NamedTuple):
-    """The rows that the id in a call's arguments could mean.
+    """The rows that the id in a call's arguments may identify.
 
     Attributes:
         rows: the rows; none where the call has no id.
@@ -99,7 +99,7 @@ class Agreements:
         return (True, "") if again < sure else (None, why)
 
     def _unasked(self, at: int, others: Sequence[tuple[bool | None, GoAheadReading]]) -> tuple[bool | None, str]:
-        """Judge a call that no answered question was about: False where that is sure, None where an unclear request may ask for it."""
+        """Judge a call that no answered question was about: False if this is certain, None if an unclear request may ask for the call."""
         call = call_in_words(self._steps[at])
         turns, language = self._context.trajectory.turns, self._context.language
         if any(yes for yes, _ in others):
@@ -119,7 +119,7 @@ class Agreements:
         return False, f"{call} came before the user {'agreed to it' if later else 'was asked'}"
 
     def _names_when(self, message: str) -> bool:
-        """Return whether a message has all words that the case's `confirms` requires of a request for a go-ahead."""
+        """Return whether a message has all words that the case's `confirms` requires in a request for approval."""
         language, message = self._context.language, fold_phrase(message)
         facts = facts_of(message, language)
         return all(
@@ -130,7 +130,7 @@ class Agreements:
 
     @property
     def _when(self) -> Sequence[str]:
-        """Words that a request must name before the case's simulated user confirms it; empty where the case sets none."""
+        """The words that a request must name before the case's simulated user confirms; empty if the case requires none."""
         confirms = self._context.case.truth.user.confirms if self._context.case else None
         return confirms.when if isinstance(confirms, Confirms) else ()
 
@@ -140,7 +140,7 @@ class Agreements:
 
     @cached_property
     def _answers(self) -> list[tuple[int, bool | None]]:
-        """The user's turns that answer a request for a go-ahead: index and yes or no, None where the answer is not plain."""
+        """The user's turns that answer a request for approval: index and yes or no, None if the answer is not plain."""
         turns, language = self._context.trajectory.turns, self._context.language
         answers: list[tuple[int, bool | None]] = []
         for index, turn in enumerate(turns):
@@ -153,7 +153,7 @@ class Agreements:
         return answers
 
     def _read(self, answer: int, at: int) -> GoAheadReading:
-        """Judge whether the question before an answer asks for a call, with the reason where that is unclear."""
+        """Judge whether the question before an answer asks for a call, and return the reason if this is unclear."""
         step, turns = self._steps[at], self._context.trajectory.turns
         words = "" if (answer, False) in self._answers else self._text(answer)
         question = _Question(self._context, answer, words, step, self._candidates(at), sorted(self._given))
@@ -176,13 +176,13 @@ class Agreements:
 
     @cached_property
     def _given(self) -> frozenset[str]:
-        """Values in the context that the agent was shown, such as the user's id: they do not identify the row of a call."""
+        """The values in the context that the agent was shown, such as the user's id, which do not identify the row of a call."""
         visible = self._context.visible
         given = leaves_of(visible.context.model_dump(mode="json")) if visible else ()
         return frozenset(str(value) for _, value in given if value != "")
 
     def _candidates(self, at: int) -> Candidates:
-        """Return the rows that a call's id could mean: from earlier results, else from a table at the end, plus ids in other calls."""
+        """Return the rows that a call's id may identify: from earlier results, otherwise from a table at the end, plus ids in other calls."""
         arguments = self._steps[at].arguments
         # What was searched for holds for the rows that came: the day, the place.
         sources: list[list[list[Mapping[str, Json]]]] = [
@@ -234,13 +234,13 @@ def _same_id(own: Json, value: Json) -> bool:
 
 
 def _may_be_key(field: str, name: str, value: Json) -> bool:
-    """Return whether a field may hold the id that a parameter names: for numbers, only if the two names are alike."""
+    """Return whether a field may hold the id that a parameter names; a number only counts if the two names are alike."""
     alike = field.lower() in name.lower() or name.lower() in field.lower()
     return alike or (isinstance(value, str) and not value.isdigit())
 
 
 def _rows(results: Sequence[Sequence[Mapping[str, Json]]], field: str, value: Json) -> Mapping[str, Mapping[str, Json]]:
-    """Return the objects with fields like those of the one with this id, by id; empty where the field is not a unique id."""
+    """Return by id the objects with fields like those of the object with this id; empty if the field is not a unique id."""
     having = [[item for item in result if isinstance(item.get(field), (str, int))] for result in results]
     fields = {key for result in having for item in result if _same_id(item[field], value) for key in item}
     rows: dict[str, dict[str, Json]] = {}
@@ -254,7 +254,7 @@ def _rows(results: Sequence[Sequence[Mapping[str, Json]]], field: str, value: Js
 
 
 def _objects(value: Json) -> Iterator[Mapping[str, Json]]:
-    """Yield all JSON objects in a result, each before the objects inside it."""
+    """Yield all JSON objects in a result, outer objects before inner ones."""
     if isinstance(value, Mapping):
         yield value
     if isinstance(value, (Mapping, list, tuple)):
@@ -314,19 +314,19 @@ class _Question:
 
     @property
     def rows_in_words(self) -> str:
-        """The first candidate rows as JSON text; empty where there is only one."""
+        """The first candidate rows as JSON text; empty if there is only one."""
         shown = [json.dumps(dict(row.values), ensure_ascii=False)[:_SHOWN] for row in self._rows]
         return first_few(shown) if len(shown) > 1 else ""
 
     def has(self, words: str) -> bool:
-        """Return whether the called row or an argument contains these words, or the same facts in another notation."""
+        """Return whether the called row or an argument contains the given words, or the same facts in another notation."""
         facts = facts_of(fold_phrase(words), self._language)
         if facts:
             return all(any(row.states(fact) for row in self._known) for fact in facts)
         return any(fold_phrase(words) in text for row in self._known for text in row.texts)
 
     def reading(self) -> GoAheadReading:
-        """Judge whether the question asks for the call; where that is not sure, with the first reason against it."""
+        """Judge whether the question asks for the call; if this is not certain, give the first reason against it."""
         if len(self._rows) > _MOST_ROWS:
             return GoAheadReading(None, f"more than {_MOST_ROWS} rows could be meant")
         if len(self._text) > _LONGEST:
@@ -344,7 +344,7 @@ class _Question:
 
     @property
     def _also(self) -> GoAheadReading | None:
-        """An unclear reading if the message asks for nothing, or asks or offers something else too; else None."""
+        """Return an unclear reading if the message asks for nothing, or also asks for or offers something else; otherwise None."""
         if not self._request.asking and not self._request.other:
             return GoAheadReading(None, "it asks for nothing")
         other = "\n".join(line for line in self._request.other.split("\n") if line not in self.asking)
@@ -355,7 +355,7 @@ class _Question:
 
     @cached_property
     def _items(self) -> list[Item]:
-        """Values that the message states, by position, each with the rows it may mean; an argument's value means no other row."""
+        """The values that the message states, by position, each with the rows it may identify; an argument's value identifies no other row."""
         called = dict(self._rows[self._called].values) if self._rows else {}
         column = StatedRow(tuple((name, called[name]) for name, _ in self._arguments if name in called), self._language)
         items = []
@@ -367,7 +367,7 @@ class _Question:
         return sorted([*items, *self._places()])
 
     def _places(self) -> Iterator[Item]:
-        """Yield references by position ("the second one"), with the row meant, or no row where the order of the list is uncertain."""
+        """Yield references by position ("the second one"), with the row in that position, or no row if the order of the list is uncertain."""
         matches = list(_PLACE.finditer(self._text))
         order: list[int] = []
         for message in reversed((*self._earlier, self._text[: self._asked.start])) if matches else ():
@@ -383,7 +383,7 @@ class _Question:
 
     @cached_property
     def _generic(self) -> frozenset[str]:
-        """The words in the tool's name, description and fields: they do not identify a row."""
+        """The words in the tool's name, description and fields, which do not identify a row."""
         told = (self._tool.name, self._tool.description, *self._tool.asks) if self._tool else ()
         fields = (name for row in (self._own, *self._rows) for name, _ in row.values)
         words = fold_phrase(" ".join((*told, *fields)).replace("_", " ").replace(".", " "))
@@ -391,12 +391,12 @@ class _Question:
 
     @cached_property
     def _hidden(self) -> str:
-        """The message with the values in it masked."""
+        """The message with its values masked."""
         return hidden(self._text, self._items)
 
     @cached_property
     def _kept(self) -> list[range]:
-        """The clauses about what stays unchanged; in the question itself, only those after a comma."""
+        """The clauses about unchanged values; in the question itself, only clauses after a comma."""
         kept = []
         for clause in (range(*match.span()) for match in _CLAUSE.finditer(self._hidden)):
             apart = self._text[: clause.start].rstrip().endswith((",", ";", "(", "~"))
@@ -407,17 +407,17 @@ class _Question:
 
     @cached_property
     def _clauses(self) -> list[range]:
-        """The clauses of the message, without those about what stays unchanged."""
+        """The clauses of the message, except clauses about unchanged values."""
         clauses = [range(*match.span()) for match in _CLAUSE.finditer(self._hidden)]
         return [clause for clause in clauses if clause not in self._kept]
 
     def _words_of(self, spans: Sequence[range]) -> str:
-        """Return the text of some spans with values masked, one line a span."""
+        """Return the text of some spans with values masked, one span per line."""
         return "\n".join(self._hidden[span.start : span.stop].strip() for span in spans)
 
     @cached_property
     def _core(self) -> list[range]:
-        """The clauses that ask: those of the question from the last one that names the act, and the user's own words."""
+        """The clauses that ask: the question's clauses from the last one that names the action, and the user's own words."""
         asked = [clause for clause in self._clauses if clause.start in self._asked]
         acting = [at for at, clause in enumerate(asked) if self._says(self._words_of([clause]))]
         return asked[acting[-1] if acting else 0 :] + [
@@ -427,12 +427,12 @@ class _Question:
     # The row.
 
     def _distinguishing_items(self, spans: Sequence[range]) -> list[Item]:
-        """Return the items in some spans that can tell rows apart, except in clauses about what stays unchanged."""
+        """Return the items in some spans that can distinguish rows, except in clauses about unchanged values."""
         within = [item for item in self._items if item.tells and any(item.start in span for span in spans)]
         return [item for item in within if not any(item.start in kept for kept in self._kept)]
 
     def _named_in(self, part: range) -> frozenset[int]:
-        """Return the rows that single sentences in a part of the message name, except those set aside."""
+        """Return the rows that single sentences in a part of the message name, except excluded rows."""
         sentences = [range(*match.span()) for match in _SENTENCE.finditer(self._hidden) if match.start() in part]
         return (
             frozenset().union(*(_rows_of(self._distinguishing_items([sentence])) for sentence in sentences))
@@ -441,7 +441,7 @@ class _Question:
 
     @cached_property
     def _rows_set_aside(self) -> frozenset[int]:
-        """The rows that the message says stay unchanged, and rows that other arguments name (the account to pay from)."""
+        """The rows that stay unchanged according to the message, and rows that other arguments name (the account to pay from)."""
         kept = [
             _rows_of([item for item in self._items if item.tells and item.start in clause]) for clause in self._kept
         ]
@@ -452,7 +452,7 @@ class _Question:
 
     @cached_property
     def _named(self) -> frozenset[int]:
-        """The rows that the question names; where it names several, those named nearest before it; empty where nothing names one."""
+        """The rows that the question names; if it names several, the nearest before it; empty if no words name a row."""
         core = self._distinguishing_items(self._core) or self._distinguishing_items(self._acting)
         gaps = [self._text[first.end : second.start] for first, second in pairwise(core)]
         single = frozenset().union(*(item.rows for item in core if len(item.rows) == 1))
@@ -469,7 +469,7 @@ class _Question:
 
     @property
     def _row(self) -> GoAheadReading | None:
-        """A reading against the call if the question names another row, several rows or no clear one; None if it names the called row."""
+        """Return a reading against the call if the question names another row, several rows or no clear row; None if it names the called row."""
         asked, named = bool(self._distinguishing_items(self._core)), self._named
         around = self._named_in(range((self._asked if asked else self._near).start, len(self._text)))
         items = [item for item in self._items if item.tells]
@@ -489,7 +489,7 @@ class _Question:
 
     @property
     def _unknown_value(self) -> GoAheadReading | None:
-        """An unclear reading if the question has a value unknown to the row, the call and the user (prices apart); else None."""
+        """Return an unclear reading if the question has a value (not a price) that is not in the row, the call or the user's words; otherwise None."""
         told = facts_of(self._told, self._language)
         asked = [fact for fact, _ in self._values if fact.start >= self._asked.start and fact.unit not in _MONEY]
         strange = [fact for fact in asked if not self._is_known(fact) and not any(map(fact.same, told))]
@@ -502,7 +502,7 @@ class _Question:
 
     @cached_property
     def _words(self) -> tuple[str, ...]:
-        """The words for the act: those the tool declares in `asks`, else the first words of its name and of its description."""
+        """The words for the action: the tool's declared `asks`, otherwise the first words of the tool's name and description."""
         if self._tool is None or self._tool.asks:
             return self._tool.asks if self._tool else ()
         first = re.split("[^a-z]", fold_phrase(self._tool.description), maxsplit=1)[0]
@@ -510,14 +510,14 @@ class _Question:
 
     @cached_property
     def _own_acts(self) -> frozenset[str]:
-        """The acts that the tool performs, as English verbs; empty where the tool is unknown."""
+        """The actions of the tool as English verbs; empty if the tool is unknown."""
         if self._tool is None:
             return frozenset()
         own = asks.acts_of(self._tool.name, self._tool.description) | asks.acts_in(" ".join(self._words[1:]))
         return own or asks.acts_in(self._tool.name.replace("_", " "))
 
     def _says(self, text: str) -> bool:
-        """Return whether a text names the act: a declared word, else an act of the tool or, in Chinese, a character of its verb."""
+        """Return whether a text names the action: by a declared word, by a verb for it or, in Chinese, by a character of the verb."""
         if self._tool is None or self._tool.asks or any(_has_word_form(word, text) for word in self._words):
             return any(_has_word_form(word, text) for word in self._words)
         verb = asks.words_for(self._own_acts, self._tool.description) or self._tool.description
@@ -526,7 +526,7 @@ class _Question:
 
     @cached_property
     def _acting(self) -> list[range]:
-        """The clauses that name the act: those of the question, else the last earlier clause that names one; may be empty."""
+        """The clauses that name the action: those of the question, otherwise the last earlier clause that names it; may be empty."""
         clauses = [clause for clause in self._core if clause.start in self._asked]
         asked = self._words_of(clauses)
         says_more = self._says(asked) or asks.acts_in(asked) or asks.meaning_in(asked, (), self._generic, shortest=1)
@@ -539,20 +539,20 @@ class _Question:
 
     @cached_property
     def _proposal(self) -> str:
-        """The sentence before the question that names the act; empty where the question names it itself or no sentence does."""
+        """The sentence before the question that names the action; empty if the question names it itself or no sentence does."""
         places = [clause.start for clause in self._acting[:1] if clause.start < self._asked.start]
         sentences = [match for match in _SENTENCE.finditer(self._hidden) for at in places if at in range(*match.span())]
         return sentences[0][0] if sentences else ""
 
     @cached_property
     def _unknown_word(self) -> str:
-        """A word of the question not explained by its act, its values or the user's words; empty where there is none."""
+        """A word of the question that its action, its values and the user's words do not explain; empty if there is none."""
         known = {*self._generic, *map(singular, re.findall("[a-z]+", self._told)), self._told}
         return asks.meaning_in(self._words_of(self._core), self._own_acts, known)
 
     @cached_property
     def _act(self) -> GoAheadReading | None:  # noqa: PLR0911  a reason each
-        """A reading against the call unless the act asked for is surely the call's; None if it is."""
+        """Return a reading against the call unless the requested action is surely the call's action; None if it is."""
         asked = self._words_of([clause for clause in self._core if clause.start in self._asked])
         if self._tool is None or asks.found_in("informs", asked):
             return GoAheadReading(None, "it may offer to look something up" if self._tool else "the tool is not known")
@@ -597,7 +597,7 @@ class _Question:
     # The arguments.
 
     def _value(self, name: str, value: Json) -> GoAheadReading | None:
-        """Return a reading against one argument of the call; None where the message, the user, the row or a default accounts for it."""
+        """Return a reading against one argument of the call; None if the message, the user, the row or a default explains the argument."""
         schema = (self._tool.parameters.get("properties", {}) if self._tool else {}).get(name.partition(".")[0])
         unsaid = GoAheadReading(None, f"it does not say {name}={value!r}")
         if _FREE_TEXT.search(name) or (isinstance(schema, dict) and schema.get("default", ...) == value):
@@ -626,7 +626,7 @@ class _Question:
     def _rival(
         self, rivals: Sequence[RowFact], name: str, value: Json, *, stated_there: bool, told: bool
     ) -> GoAheadReading | None:
-        """Return a reading if rival values near the question contradict an argument (False) or may do so (None as verdict); else None.
+        """Return a reading that is False if other values near the question contradict an argument, None as verdict if they may; otherwise no reading.
 
         Args:
             rivals: the values, all of one clause.
@@ -649,16 +649,16 @@ class _Question:
 
     @cached_property
     def _unkept(self) -> str:
-        """The message with the clauses about what stays unchanged blanked out."""
+        """The message with the clauses about unchanged values blanked out."""
         return "".join(" " if any(at in kept for kept in self._kept) else char for at, char in enumerate(self._text))
 
     def _is_known(self, fact: RowFact) -> bool:
-        """Return whether a value occurs in the call, in its row or in the name of a row in the message."""
+        """Return whether a value occurs in the call, in its row or in a row's name in the message."""
         named = any(item.start <= fact.start < item.end and item.rows for item in self._items)
         return named or any(row.states(fact) for row in self._known)
 
     def _other_text(self, value: str, *, named: bool) -> str:
-        """Return what the message says instead of a text argument: the same words with other figures, or another name; else empty."""
+        """Return the message's alternative to a text argument: the same words with other figures, or another name; otherwise empty."""
         others = _other_figures(fold_phrase(value), self._text)
         if _NAME.fullmatch(value) and not named:
             names = [fold_phrase(match[1]) for match in _TO_NAME.finditer(self._message) if match[1] in self.asking]
@@ -698,13 +698,13 @@ class _Question:
         return (RowFact(0, 0, "number", (float(value),), unit), *facts_of(f"{value} {noun}", "en")[:1])
 
     def _stated_by(self, facts: Sequence[RowFact], name: str, value: Json) -> bool:
-        """Return whether facts include those of an argument: any one for a number, all of them for a text."""
+        """Return whether facts include those of an argument: any fact for a number, all facts for a text."""
         each = [any(_states(fact, own) for fact in facts) for own in self._facts(name, value)]
         return any(each) if isinstance(value, (int, float)) else all(each)
 
     @cached_property
     def _values(self) -> list[tuple[RowFact, range]]:
-        """Dates, times, codes and figures up to the question with their clauses, nearest first; no bounds and nothing kept as is."""
+        """Dates, times, codes and figures up to the question with their clauses, nearest first; no bounds and no unchanged values."""
         clauses = {at: clause for clause in self._clauses for at in clause}
         facts = [fact for fact in facts_of(self._unkept, self._language) if fact.start < self._behind.start]
         around = [(self._text[: fact.start][-_AROUND:], self._text[fact.end :][:_AROUND]) for fact in facts]
@@ -776,14 +776,14 @@ _LONGEST_FACT = 30
 
 
 def _states(fact: RowFact, own: RowFact) -> bool:
-    """Return whether a fact equals an argument's; small figures must also count the same things."""
+    """Return whether a fact equals the fact in an argument; small figures must also count the same things."""
     counted = [each.unit for each in (fact, own) if each.unit not in ("", "count", *_MONEY)]
     apart = len(set(counted)) > 1 or (counted and own.unit == "" and fact.unit == "people")
     return fact.same(own) and not (fact.kind == "number" and float(own.value[0]) < _SMALL and apart)
 
 
 def _has_word_form(word: str, text: str) -> bool:
-    """Return whether a word occurs in a folded text; an English verb in any of its forms."""
+    """Return whether a word occurs in a folded text; for an English verb, in any form."""
     word = fold_phrase(word)
     forms = rf"\b{re.escape(word.removesuffix('e'))}(?:e|es|s|ed|ing|[a-z](?:ed|ing))?\b"
     return word in text if not word.isascii() else re.search(forms, text) is not None
@@ -795,21 +795,21 @@ def _shape(fact: RowFact) -> str:
 
 
 def _shared(items: Sequence[Item]) -> frozenset[int]:
-    """Return the rows that all items fit, ignoring arguments of the call if need be; empty where items point to different rows."""
+    """Return the rows that match all items, ignoring arguments of the call if needed; empty if items point to different rows."""
     everything, rest = [item.rows for item in items], [item.rows for item in items if not item.argued]
     shared = frozenset.intersection(*everything) if everything else frozenset()
     return shared or (frozenset.intersection(*rest) if rest else frozenset())
 
 
 def _rows_of(items: Sequence[Item]) -> frozenset[int]:
-    """Return the one row that all items fit together, else all rows that single items identify."""
+    """Return the only row that matches all items together, otherwise all rows that single items identify."""
     shared = _shared(items)
     single = [item.rows for item in items if len(item.rows) == 1]
     return shared if len(shared) == 1 else frozenset().union(*single)
 
 
 def _other_figures(value: str, text: str) -> list[str]:
-    """Return the places in a text with a value's words but other figures: 14 orchard close for 41 orchard close."""
+    """Return the places in a text with the same words but different figures: 14 orchard close for 41 orchard close."""
     parts = re.split(r"\d+", value)
     if len(parts) == 1 or sum(map(str.isalpha, "".join(parts))) < _FEWEST_LETTERS or value in text:
         return []

@@ -95,7 +95,7 @@ class JudgedClaim:
 
     @property
     def sort(self) -> str:
-        """The sort that a check can select: name, address, coordinate, distance, duration, time, price, rating, phone, line or count."""
+        """The sort of a claim that a check can select: name, address, coordinate, distance, duration, time, price, rating, phone, line or count."""
         match self.statement:
             case Quantity():
                 return sort_of(self.statement.unit)
@@ -105,7 +105,7 @@ class JudgedClaim:
 
     @property
     def subject(self) -> tuple[str, ...]:
-        """Keys of the things that the claim describes; several where it is ambiguous, none where no thing is known."""
+        """The keys of the things that the claim describes; several if the claim is ambiguous, none if no such thing is known."""
         match self.statement:
             case Mention():
                 return self.statement.keys
@@ -115,12 +115,12 @@ class JudgedClaim:
 
     @property
     def wrong(self) -> bool:
-        """Whether the claim fails a check: contradicted, or an unsupported phone number. Other unsupported claims go to a person."""
+        """Whether the claim fails a check: it is contradicted, or an unsupported phone number. A person decides on other unsupported claims."""
         return self.verdict == "contradicted" or (self.verdict == "unsupported" and self.sort == "phone")
 
     @property
     def matters(self) -> bool:
-        """Whether the claim counts: False for an undecided time, stay or slack that the agent may only have planned."""
+        """Whether the claim counts: False for an undecided time, stay or slack that may be part of the agent's own plan."""
         statement = self.statement
         planned = isinstance(statement, ClockTime) and statement.role in _PLANNED
         planned = planned or (isinstance(statement, Quantity) and statement.role in ("stay", "slack"))
@@ -128,12 +128,12 @@ class JudgedClaim:
 
     @property
     def reason(self) -> str:
-        """The reason for the verdict, followed by the evidence it was compared with."""
+        """The reason for the verdict, followed by the evidence used in the comparison."""
         return f"{self.why}: {', '.join(self.evidence)}" if self.evidence else self.why
 
 
 def sort_of(unit: str) -> str:
-    """Return the sort of figure that a canonical unit measures: distance, duration, price, rating, else count."""
+    """Return the sort of figure that a canonical unit measures: distance, duration, price, rating, or otherwise count."""
     return _SORTS.get(unit, "count")
 
 
@@ -175,7 +175,7 @@ def _said(document: Document) -> Iterator[Statement]:
 
 
 def _offered(document: Document) -> Collection[int]:
-    """Return the indexes of sentences that are questions, and of the lists below questions that offer help."""
+    """Return the indexes of questions, and of the lists below questions that offer help."""
     sentences = {question.sentence for question in document.questions}
     for question in document.questions:
         for span in document.list_below(question.span.start) if question.offer else ():
@@ -202,12 +202,12 @@ class _ClaimJudge:
         return JudgedClaim(statement, self._document, verdict, why, tuple(shown)[:_SHOWN])
 
     def _answer(self, statement: Statement) -> Answer:  # noqa: PLR0911  one line per type
-        """Return verdict, reason and compared evidence of a statement, by its type."""
+        """Return verdict, reason and relevant evidence for a statement, by its type."""
         match statement:
             case Mention() if statement.keys[0] in self._evidence.names:
                 return "supported", "the evidence has this name", ()
             case Quantity() | ClockTime() if statement.unread:
-                return "undecided", "it is only a part of the text there", ()
+                return "undecided", "the evidence has it only as part of a longer text", ()
             case Quantity():
                 return self._figure(statement)
             case ClockTime():
@@ -221,7 +221,7 @@ class _ClaimJudge:
         return "undecided", "the evidence has no thing of this name", ()
 
     def _figure(self, figure: Quantity) -> Answer:  # noqa: PLR0911  the cases, one after the other
-        """Judge a figure: supported by the user, context or its thing's evidence, unsupported if nothing explains it, else undecided."""
+        """Judge a figure: supported by the user, the context or evidence of its thing, unsupported if there is no explanation, otherwise undecided."""
         if figure.unit == FOREIGN:
             return "undecided", "it is not in the suite's currency", ()
         meeting = [
@@ -249,7 +249,7 @@ class _ClaimJudge:
         return any(key in self._standings for key in piece.subject)
 
     def _time(self, time: ClockTime) -> Answer:
-        """Judge a time of day: supported, undecided, or contradicted where it differs from its thing's known hours."""
+        """Judge a time of day: supported, undecided, or contradicted if it differs from the known hours of its thing."""
         meeting = [piece for piece in self._evidence.times if _at(time, piece)]
         if any(piece.source.origin != "tool" for piece in meeting):
             return "supported", "the user or the context says it", ()
@@ -277,13 +277,13 @@ class _ClaimJudge:
     # -- identifiers -------------------------------------------------------------------------------------------------
 
     def _known(self, identifier: Identifier) -> tuple[list[Identity], list[Identity]]:
-        """Return the known identities of an identifier's kind, and those among them that belong to its thing."""
+        """Return the known identities of an identifier's kind, and the identities among them that belong to the identifier's thing."""
         identities = [identity for identity in self._evidence.identities if identity.kind == identifier.kind]
         subject = identifier.subject if len(identifier.subject) == 1 else ()
         return identities, [identity for identity in identities if {*subject} & {*identity.subject}]
 
     def _words(self, identifier: Identifier) -> Answer:
-        """Judge an address, a line or a platform by its words; an address contradicts where only the number differs."""
+        """Judge an address, a line or a platform by its words; an address is contradicted only if just the number differs."""
         identities, own = self._known(identifier)
         meeting = [identity for identity in own or identities if _same_words(identifier.value, identity.value)]
         if identifier.kind == "line":
@@ -301,7 +301,7 @@ class _ClaimJudge:
         return "undecided", "the evidence does not have it, or only for something else", own
 
     def _phone(self, identifier: Identifier) -> Answer:
-        """Judge a telephone number: contradicted where its thing has another, unsupported where nothing known has it."""
+        """Judge a telephone number: contradicted if its thing has another number, unsupported if no known thing has it."""
         identities, own = self._known(identifier)
         meeting = [identity for identity in identities if _same_number(identifier.value, identity.value)]
         owners = {key for identity in meeting for key in identity.subject}
@@ -322,7 +322,7 @@ class _ClaimJudge:
         return "unsupported", "no tool, no context and no word of the user has such a number", ()
 
     def _point(self, identifier: Identifier) -> Answer:
-        """Judge a coordinate: supported where a known point of its thing lies close by, else undecided."""
+        """Judge a coordinate: supported if a known point of its thing lies close by, otherwise undecided."""
         place = point_of(identifier.value)
         points = self._evidence.points if place else ()
         near = [point for point in points if place and distance_m(*place, point.lon, point.lat) <= _SAME_POINT_M]
@@ -341,7 +341,7 @@ def _may_be(figure: Quantity, piece: KnownFigure) -> bool:
 
 
 def _at(time: ClockTime, moment: KnownTime) -> bool:
-    """Return whether a stated time of day is a known one, with more slack where it is stated as approximate."""
+    """Return whether a stated time of day matches a known time; an approximate time has more tolerance."""
     slack = _ABOUT_MINUTES if time.approx == "about" else 1
     return any(apart(minutes, moment.minutes) <= slack for minutes in time.readings)
 
@@ -359,7 +359,7 @@ def _same_words(text: str, other: str) -> bool:
 
 
 def _same_line(line: str, other: str) -> bool:
-    """Return whether two transit lines have the same number, and are not one a rail line and the other a road line."""
+    """Return whether two transit lines have the same number and can be the same mode: not one rail and one road."""
     rails, roads = ([bool(sort.search(text)) for text in (line, other)] for sort in (_RAILS, _ROAD))
     other_sort = rails[0] != rails[1] and roads[0] != roads[1]
     return _DIGITS.findall(line) == _DIGITS.findall(other) and not other_sort
@@ -400,7 +400,7 @@ def grounded(check: Grounded, context: JudgedDialogue) -> Finding:
 
 
 def stated_claims(text: str, context: JudgedDialogue) -> Finding:
-    """Judge whether the claims that a factual requirement without a check is about are grounded.
+    """Judge whether the claims that concern a factual requirement without a check are grounded.
 
     Args:
         text: the requirement.
@@ -410,13 +410,13 @@ def stated_claims(text: str, context: JudgedDialogue) -> Finding:
 
 
 def _sorts_spoken_of(text: str) -> tuple[str, ...]:
-    """Return the sorts of claims that a requirement mentions; empty where it mentions none and so means all."""
+    """Return the sorts of claims that a requirement mentions; an empty result means all sorts."""
     folded = fold_phrase(text)
     return tuple(kind for kind, words in _SUBJECTS if words.search(folded))
 
 
 def _judged(sorts: Collection[str], context: JudgedDialogue) -> Finding:  # noqa: PLR0911  the cases, one after the other
-    """Judge the claims of some sorts: fail on a wrong one, leave open on an unsupported one, else pass."""
+    """Judge the claims of some sorts: fail if a claim is wrong, undecided if a claim is unsupported, otherwise pass."""
     asked_for = [judged for judged in context.claims if _asked_for(judged, sorts)]
     claims = [judged for judged in asked_for if judged.matters]
     of_sorts = f" about {' or '.join(sorts)}" if sorts else ""
@@ -455,12 +455,12 @@ def _judged(sorts: Collection[str], context: JudgedDialogue) -> Finding:  # noqa
 
 
 def _asked_for(judged: JudgedClaim, sorts: Collection[str]) -> bool:
-    """Return whether a claim is of one of the sorts or types; True where none are given."""
+    """Return whether a claim has one of the given sorts or types; True if none are given."""
     return not sorts or judged.sort in sorts or judged.type in sorts
 
 
 def _has_rival(judged: JudgedClaim, context: JudgedDialogue) -> bool:
-    """Return whether a tool returned a time or figure in the same role as a claim, which the claim may misstate."""
+    """Return whether a tool returned another time or figure in the same role as a claim, so that the claim may misstate it."""
     statement = judged.statement
     if not isinstance(statement, ClockTime | Quantity) or statement.role is None:
         return False

@@ -123,7 +123,7 @@ class JudgedDialogue:
         suite: SandboxSuite | None = None,
         calibration: Calibration | None = None,
     ) -> JudgedDialogue:
-        """Return the context of a case's dialogue, with replies read for the names and words of all its checks."""
+        """Return the context of a case's dialogue, with replies searched for the names and words in all its checks."""
         context = cls(
             trajectory,
             tools,
@@ -137,11 +137,11 @@ class JudgedDialogue:
         return context.knowing(case.truth.checks)
 
     def decided_by(self, decided: Decided | None) -> JudgedDialogue:
-        """Return the context with the findings from a Python case's body; unchanged where there are none."""
+        """Return the context with the findings of a Python case's body; unchanged if there are no findings."""
         return self if decided is None else replace(self, found=decided.findings)
 
     def knowing(self, checks: Iterable[Check]) -> JudgedDialogue:
-        """Return a context with replies read for the names and phrases of these checks as well."""
+        """Return a context with replies searched also for the names and phrases in these checks."""
         listed = tuple(check for check in checks if id(check) not in self._known)
         if not listed:
             return self
@@ -153,7 +153,7 @@ class JudgedDialogue:
 
     @cached
     def with_late_calls(self) -> JudgedDialogue:
-        """The same dialogue with the calls that came after the last reply added to that reply."""
+        """The same dialogue, with the calls after the last reply added to that reply."""
         late = tuple(step for step in self.trajectory.after_end if step.tool in self.tools)
         turns = [*self.trajectory.turns]
         if self.trajectory.replies:
@@ -165,7 +165,7 @@ class JudgedDialogue:
 
     @cached
     def _known(self) -> frozenset[int]:
-        """The object ids of the checks already read for; they stay valid because the context holds the checks."""
+        """The object ids of the checks whose words were already searched for; the context holds the checks, so the ids stay valid."""
         return frozenset(map(id, self.checks))
 
     def is_fact(self, check: Check) -> bool:
@@ -175,12 +175,12 @@ class JudgedDialogue:
 
     @cached
     def lexicon(self) -> Lexicon:
-        """The lexicon of the things that replies may name."""
+        """The lexicon of all things that replies may name."""
         return lexicon_of(things_of(self.entities, sorted(self.names)))
 
     @cached
     def keys(self) -> frozenset[str]:
-        """The keys of all things that the replies may name."""
+        """The keys of all things that replies may name."""
         return frozenset(thing.key for thing in self.lexicon.things)
 
     @cached
@@ -201,7 +201,7 @@ class JudgedDialogue:
 
     @cached
     def worded(self) -> tuple[Document, ...]:
-        """The replies, read for the phrases of checks; a phrase is not a thing that figures could belong to."""
+        """The replies, searched for the phrases of checks; a phrase is not a thing to which figures could belong."""
         if not self.phrases:
             return self.replies
         lexicon = lexicon_of(tuple(Thing(phrase, (phrase,)) for phrase in sorted(self.phrases)), shortened=False)
@@ -209,7 +209,7 @@ class JudgedDialogue:
 
     @cached
     def means(self) -> tuple[Document | None, ...]:
-        """The replies, read for ways of travelling; None for a reply that names none."""
+        """The replies, searched for ways of travelling; None for a reply that names no way of travelling."""
         lexicon = lexicon_of(_ways(self.language, self.vocabulary), shortened=False)
         return tuple(
             read_names(page, lexicon, turn=turn) if any(lexicon.find(page.folded.text)) else None
@@ -218,11 +218,11 @@ class JudgedDialogue:
 
     @cached
     def money(self) -> Vocabulary:
-        """A vocabulary with the suite's currency only."""
+        """A vocabulary with only the suite's currency."""
         return Vocabulary(currency=self.vocabulary.currency)
 
     def turns(self, which: WhichReply) -> list[tuple[int, Turn]]:
-        """Return the agent's turns that ``which`` selects, blank ones included, each with its index in the dialogue."""
+        """Return the agent's turns that ``which`` selects, including blank turns, each with its index in the dialogue."""
         replies = [(index, turn) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent"]
         if isinstance(which, int):
             return replies[which - 1 : which]
@@ -233,14 +233,14 @@ class JudgedDialogue:
         return self._chosen(self.replies, turn)
 
     def _chosen(self, replies: tuple[_Reply, ...], which: WhichReply) -> tuple[_Reply, ...]:
-        """Return the replies that ``which`` selects. A number counts blank replies too; ``first`` and ``last`` do not."""
+        """Return the replies that ``which`` selects. A number counts blank replies; ``first`` and ``last`` skip blank replies."""
         if isinstance(which, int):
             indexes = {index for index, _ in self.turns(which)}
             return tuple(reply for (index, _), reply in zip(self.pages, replies, strict=True) if index in indexes)
         return replies if which == "any" else replies[:1] if which == "first" else replies[-1:]
 
     def means_of(self, turn: WhichReply) -> tuple[Document, ...]:
-        """Return the selected replies that name a way of travelling, read for these."""
+        """Return the selected replies that name a way of travelling, searched for ways of travelling."""
         return tuple(document for document in self._chosen(self.means, turn) if document is not None)
 
     def phrased(self, phrases: Iterable[str], turn: WhichReply) -> list[tuple[Document, Mention]]:
@@ -261,7 +261,7 @@ class JudgedDialogue:
         return places
 
     def standings(self, turn: WhichReply) -> Mapping[str, Recommendation]:
-        """Return by key whether and how the selected replies propose each thing."""
+        """Return by key whether and how the selected replies recommend each thing."""
         if turn not in self._standings:
             by_key = standings(self.read(turn))
             for key, mention in self._addressed(turn):
@@ -270,7 +270,7 @@ class JudgedDialogue:
         return self._standings[turn]
 
     def unknown(self, turn: WhichReply) -> tuple[Quote, ...]:
-        """Return quotes that look like the name of a proposed thing, but occur nowhere else in the dialogue."""
+        """Return quotes that look like the name of a recommended thing, but occur nowhere else in the dialogue."""
         proposed = {key for key, standing in self.standings(turn).items() if standing.proposed is not False}
         return tuple(
             document.quote(span)
@@ -303,14 +303,14 @@ class JudgedDialogue:
 
     @cached
     def named_by_user(self) -> frozenset[str]:
-        """The keys of things that the user names in full, such as where they want to go."""
+        """The keys of things that the user names in full, such as a destination."""
         texts = [turn.text for turn in self.trajectory.turns if turn.role == "user"]
         hits = (hit for text in texts for hit in self.lexicon.find(fold_phrase(text)))
         return frozenset(hit.keys[0] for hit in hits if hit.form == "full" and len(hit.keys) == 1)
 
     @cached
     def left_out(self) -> frozenset[str]:
-        """The keys of things that no reply names although it names others of their sort: no figure is about them."""
+        """The keys of things that no reply names, although replies name other things of their sort: no figure refers to them."""
         keys = self.standings("any").keys()
         sorts: dict[str, set[str]] = {}
         for entity in self.entities:
@@ -320,7 +320,7 @@ class JudgedDialogue:
 
     @cached
     def size(self) -> ReplySize:
-        """The size of the last reply: its clauses, things, figures, and figures without a role; zeros without a reply."""
+        """The size of the last reply: its clauses, things, figures, and figures without a role; all zero if there is no reply."""
         if not self.replies:
             return 0, 0, 0, 0
         last = self.replies[-1]
@@ -330,7 +330,7 @@ class JudgedDialogue:
         return len(last.clauses), len(things), len(figures), unread
 
     def silent(self, turn: WhichReply) -> bool:
-        """Return whether no selected reply proposes a thing or states a figure outside questions."""
+        """Return whether no selected reply recommends a thing or states a figure outside questions."""
         return not any(_says_something(document) for document in self.read(turn))
 
     def speechless(self, turn: WhichReply) -> bool:
@@ -343,11 +343,11 @@ class JudgedDialogue:
         return True
 
     def refuses(self, turn: WhichReply) -> bool:
-        """Return whether a selected reply has a negation and names nothing, so that it may be a refusal."""
+        """Return whether a selected reply has a negation and names no thing, so that it may be a refusal."""
         return any(document.negations and not document.mentions for document in self.read(turn))
 
     def _own(self, text: str, index: int) -> str:
-        """Return a reply with the lines of JSON data and the passages copied from the user or the context blanked."""
+        """Return a reply with blanked JSON lines and blanked passages copied from the user or the context."""
         if self._is_its_output(index):
             return text
         if text.lstrip()[:1] in "{[" or "\n{" in text or "\n[" in text:
@@ -364,7 +364,7 @@ class JudgedDialogue:
         return turn.output is not None and turn.text[:1] == "{" and _is_data(turn.text, turn.output)
 
     def _told(self, index: int) -> Iterator[str]:
-        """Yield the user's and the context's texts before a turn that are long enough to count as copied."""
+        """Yield the earlier texts of the user and the context that are long enough to count as copied."""
         texts = [turn.text for turn in self.trajectory.turns[:index] if turn.role == "user"]
         if self.visible is not None:
             texts += [self.visible.query, *self.visible.context.history]
@@ -380,11 +380,11 @@ class JudgedDialogue:
 
     @cached
     def calls(self) -> tuple[Step, ...]:
-        """All calls of the dialogue; a last unknown one represents any that the record lacks."""
+        """All calls of the dialogue; if the record may lack calls, an unknown call at the end represents them."""
         return (*self.trajectory.calls, *([_LACKING] if self.trajectory.lacks_calls else []))
 
     def tool(self, step: Step) -> Tool | None:
-        """Return the tool of a call: declared, or made up as a writing tool for a reported call; else None."""
+        """Return the tool of a call: as declared, or for a reported call a substitute that writes; otherwise None."""
         declared = self.tools.get(step.tool)
         if declared is None and step.provenance is not None and step.provenance.kind == "reported":
             parameters: JsonObject = {"type": "object", "properties": {}}
@@ -393,7 +393,7 @@ class JudgedDialogue:
         return declared
 
     def only_missed(self, tool: str | None) -> tuple[str, ...]:
-        """Return the tools with missed calls if none was answered (``tool``, or every tool that names things); else empty."""
+        """Return the tools with missed calls if none was answered (``tool``, or every tool that names things); otherwise empty."""
         calls = self.calls
         tools = {name for name in self.tools if self.names_things(name)} if tool is None else {tool}
         answered = {call.tool for call in calls if call.status == "ok"}
@@ -401,7 +401,7 @@ class JudgedDialogue:
         return tuple(sorted(missed)) if not answered & tools else ()
 
     def excused(self, missed: Sequence[str]) -> tuple[str, ...]:
-        """Return the tools with missed calls that are not the agent's fault, as the suite's `misses` setting decides."""
+        """Return the tools with missed calls for which the agent is not to blame, according to the suite's `misses` setting."""
         if self.suite is None or self.suite.manifest.misses != "agent":
             return tuple(missed)
         other = {call.tool for call in self.calls if call.provenance is not None and call.provenance.differences}
@@ -414,13 +414,13 @@ class JudgedDialogue:
 
     @cached
     def named(self) -> frozenset[str]:
-        """The keys of things that tools named, as entities or in fields that hold names."""
+        """The keys of all things that tools named, as entities or in fields that hold names."""
         return frozenset(entity.key for entity in self.entities) | named_in_fields(
             (step for _, step in self.answered), self.tools
         )
 
     def values(self, bounds: Sequence[Bound], numbers: Callable[[Json], Iterable[float]]) -> tuple[Value, ...] | None:
-        """Return the returned values that ``bounds`` point to, read by ``numbers``; None without bounds."""
+        """Return the returned values that ``bounds`` refer to, read by ``numbers``; None without bounds."""
         return self._returned.values(bounds, numbers) if bounds else None
 
     @cached
@@ -435,12 +435,12 @@ class JudgedDialogue:
 
     @cached
     def maybe_writing(self) -> tuple[str, ...]:
-        """The tools of calls that may have changed rows that the record does not list."""
+        """The tools of calls that may have changed rows without a record of the change."""
         return maybe_writing(self.trajectory, self.tools)
 
     @cached
     def end(self) -> End:
-        """The state at the end of the episode. Raises MapsatError where it is not known."""
+        """The state at the end of the episode. Raises MapsatError if the state is unknown."""
         return end_of(self.trajectory, self.case, self.suite, self.maybe_writing)
 
     @cached
@@ -450,7 +450,7 @@ class JudgedDialogue:
 
     @cached
     def reference(self) -> ReferenceEnd | None:
-        """The changes the case's reference makes, kept or played now; None without one. Raises MapsatError where it cannot be played."""
+        """The changes made by the case's reference, kept or played now; None without a reference. Raises MapsatError if playing it fails."""
         if self.case is None or self.suite is None or self.case.truth.reference is None:
             return None
         kept = self.trajectory.reference
@@ -458,18 +458,18 @@ class JudgedDialogue:
 
     @cached
     def evidence(self) -> KnownEvidence:
-        """Everything that was known in the dialogue, by thing and role."""
+        """All evidence known in the dialogue, by thing and role."""
         return evidence(self.trajectory, self.tools, self.visible, self.money)
 
     def explained(self, document: Document) -> FigureExplainer:
-        """Return the object that finds sources for the figures of this reply in everything known by then."""
+        """Return the object that looks for sources of this reply's figures in all evidence known at that time."""
         if document.turn not in self._explained:
             self._explained[document.turn] = FigureExplainer(document, self.evidence, self.left_out)
         return self._explained[document.turn]
 
     @cached
     def claims(self) -> tuple[JudgedClaim, ...]:
-        """The factual claims of all replies, each judged by everything known by then."""
+        """The factual claims of all replies, each judged by all evidence known at that time."""
         by_key = self.standings("any")
         return tuple(
             judged for document in self.replies for judged in weigh(document, self.explained(document), by_key)
@@ -478,7 +478,7 @@ class JudgedDialogue:
 
 @lru_cache(maxsize=16)
 def _ways(language: str, vocabulary: Vocabulary) -> tuple[Thing, ...]:
-    """Return the ways of travelling that a language has words for, as things to look for."""
+    """Return the ways of travelling that have words in a language, as things to search for."""
     ways: dict[str, list[str]] = {}
     for word, tags in pack_of(language, vocabulary).words.items():
         if "means" in tags:
@@ -487,7 +487,7 @@ def _ways(language: str, vocabulary: Vocabulary) -> tuple[Thing, ...]:
 
 
 def _plain_words(document: Document, wanted: Mapping[str, str]) -> Iterator[Mention]:
-    """Yield the first place of each phrase found in plain words that no name was read from, as in an address."""
+    """Yield the first place of each phrase in words that belong to no name, as in an address."""
     asked = {question.sentence for question in document.questions}
     for number, sentence in enumerate(document.sentences):
         text = document.words(sentence).lower()
@@ -502,7 +502,7 @@ def _plain_words(document: Document, wanted: Mapping[str, str]) -> Iterator[Ment
 
 
 def _numerals(document: Document, phrases: Iterable[str]) -> Iterator[Mention]:
-    """Yield the places of numbers that equal a phrase but are spelled otherwise: 5,244.00 for 5244."""
+    """Yield the places of numbers that equal a phrase but are written differently: 5,244.00 for 5244."""
     wanted = {_value(phrase): phrase for phrase in phrases if _NUMERAL.fullmatch(phrase.strip())}
     if not wanted:
         return
@@ -523,12 +523,12 @@ def _begins_in(span: Span, other: Span) -> bool:
 
 
 def _value(numeral: str) -> Decimal:
-    """Return a numeral's value, without thousands separators and normalized."""
+    """Return the normalised value of a numeral, without thousands separators."""
     return Decimal(numeral.strip().replace(",", "")).normalize()
 
 
 def _says_something(document: Document) -> bool:
-    """Return whether a reply proposes a thing or states a figure or identifier outside its questions."""
+    """Return whether a reply recommends a thing or states a figure or identifier outside its questions."""
     asked = {question.sentence for question in document.questions}
     figures: list[Quantity | ClockTime] = [reading for reading in document.quantities if reading.unit != "count"]
     figures += document.times

@@ -80,7 +80,7 @@ class Source(NamedTuple):
 
 
 class KnownFigure(NamedTuple):
-    """A value with its meaning.
+    """A known value with its unit, role and thing.
 
     Attributes:
         value: in the canonical unit of the reading; the least where it is a range.
@@ -115,7 +115,7 @@ class KnownTime(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A place on the map, degrees."""
+    """A point on the map, in degrees."""
 
     lon: float
     lat: float
@@ -135,7 +135,7 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownEvidence:
-    """Everything known in a dialogue, in the order in which it became known.
+    """All evidence known in a dialogue, in the order in which it became known.
 
     Attributes:
         names: keys of the things that are known by name.
@@ -151,11 +151,11 @@ class KnownEvidence:
 
     @cached
     def complete(self) -> bool:
-        """Whether tools declare every value of every result, so that a value not in the evidence was never returned."""
+        """Whether tools declare every value of every result, so that a value missing from the evidence was never returned."""
         return all(tool is not None and next(tool.undeclared(result), None) is None for tool, result in self.results)
 
     def by(self, turn: int) -> KnownEvidence:
-        """Return only what was known up to a turn."""
+        """Return only the evidence known by a turn."""
         fields = {name: getattr(self, name) for name in ("figures", "times", "points", "identities")}
         known: dict[str, Any] = {
             name: tuple(each for each in all_ if each.source.turn <= turn) for name, all_ in fields.items()
@@ -163,22 +163,22 @@ class KnownEvidence:
         return self if known == fields else replace(self, **known)
 
     def figures_of(self, key: str, *, unit: str = "", role: FigureRole | None = None) -> tuple[KnownFigure, ...]:
-        """Return the figures of one thing, limited to a unit or role where given."""
+        """Return the figures of one thing, optionally limited to a unit or role."""
         of_it = self._figures.get(key, ())
         return tuple(figure for figure in of_it if unit in ("", figure.unit) and role in (None, figure.role))
 
     def times_of(self, key: str, *, role: TimeRole | None = None) -> tuple[KnownTime, ...]:
-        """Return the times of day of one thing, limited to a role where given."""
+        """Return the times of day of one thing, optionally limited to a role."""
         return tuple(moment for moment in self._times.get(key, ()) if role in (None, moment.role))
 
     @cached
     def _figures(self) -> Mapping[str, Sequence[KnownFigure]]:
-        """The figures by the key of each thing they belong to."""
+        """The figures by the key of each thing to which they belong."""
         return _by_subject(self.figures)
 
     @cached
     def _times(self) -> Mapping[str, Sequence[KnownTime]]:
-        """The times of day by the key of each thing they belong to."""
+        """The times of day by the key of each thing to which they belong."""
         return _by_subject(self.times)
 
 
@@ -186,7 +186,7 @@ _Piece = TypeVar("_Piece", KnownFigure, KnownTime)
 
 
 def _by_subject(pieces: Iterable[_Piece]) -> Mapping[str, Sequence[_Piece]]:
-    """Group figures or times by the keys of the things they belong to."""
+    """Group figures or times by the keys of the things to which they belong."""
     by_key: dict[str, list[_Piece]] = {}
     for piece in pieces:
         for key in piece.subject:
@@ -224,7 +224,7 @@ class Element:
 
     @cached
     def by_kind(self) -> dict[str, list[str]]:
-        """The texts of the naming values by kind, names and ends also under "". Blank texts are left out; read only once complete."""
+        """The texts of the naming values by kind, with names and ends also under "". Blank texts are omitted; use only on complete elements."""
         texts: dict[str, list[str]] = {}
         for meaning, value, _ in self.leaves:
             if meaning.kind in _NAMING and isinstance(value, (str, int)):
@@ -236,24 +236,24 @@ class Element:
         return texts
 
     def texts(self, kind: Naming) -> list[str]:
-        """Return the texts of the values of one kind; blank texts are left out."""
+        """Return the non-blank texts of the values of one kind."""
         return self.by_kind.get(kind, [])
 
     @property
     def subject(self) -> tuple[str, ...]:
-        """Keys of the names in the element, else of those in the nearest enclosing element that has any."""
+        """The keys of the names in the element, or in the nearest enclosing element that has names."""
         names = self.by_kind.get("", ())
         return tuple(map(fold_phrase, names)) if names or self.parent is None else self.parent.subject
 
     @property
     def mode(self) -> str:
-        """The way of travelling named in the element or the nearest enclosing one; empty where there is none."""
+        """The way of travelling named in the element or the nearest enclosing one; empty if none is named."""
         modes = self.texts("mode")
         return modes[0] if modes else self.parent.mode if self.parent else ""
 
     @property
     def place(self) -> tuple[float, float] | None:
-        """Longitude and latitude of the element in degrees; None where it declares no point."""
+        """Longitude and latitude of the element in degrees; None if the element declares no point."""
         parts = {meaning.kind: value for meaning, value, _ in self.leaves if meaning.kind in _PLACING}
         if not parts:
             return None
@@ -335,14 +335,14 @@ def _spread_items(value: Json, tree: MeaningTree, element: Element, path: str, e
 
 
 def is_unit(unit: str, wanted: str) -> bool:
-    """Return whether a unit counts as the wanted one: any ``count:<noun>`` or people is a count."""
+    """Return whether a unit matches the requested unit: any ``count:<noun>`` or people matches a count."""
     return unit == wanted or (wanted == "count" and (unit == "people" or unit.startswith("count:")))
 
 
 def measured(
     meaning: Meaning, value: str | float, money: Vocabulary | None = None
 ) -> tuple[float, float, str, str] | None:
-    """Return least, greatest, canonical unit and quotable text of a figure; None where the value holds none."""
+    """Return minimum, maximum, canonical unit and quotable text of a figure; None if the value holds no figure."""
     unit, factor = UNITS.get(meaning.unit or "", (meaning.unit or "", 1.0))
     unit = f"count:{meaning.noun}" if unit == "count" and meaning.noun else unit
     if isinstance(value, str):
@@ -365,7 +365,7 @@ def measured(
 
 
 def clock(text: str) -> int | None:
-    """Return a time of day in minutes after midnight; None where the text has none."""
+    """Return a time of day in minutes after midnight; None if the text has no time."""
     match = _CLOCK.search(text)
     if match is None:
         return None
@@ -388,7 +388,7 @@ _QUOTED = re.compile(r"[「『“\"《]([^「」『』“”\"《》。！？!?�
 def evidence(
     trajectory: Trajectory, tools: Mapping[str, Tool], visible: Visible | None, money: Vocabulary | None = None
 ) -> KnownEvidence:
-    """Return everything known in a dialogue: from results, context, memory and the user.
+    """Return all evidence known in a dialogue: from results, context, memory and the user.
 
     Args:
         trajectory: the dialogue; results of calls that were answered count.
@@ -411,7 +411,7 @@ def evidence(
 
 
 def remembered_in(trajectory: Trajectory) -> list[str]:
-    """Return what the agent's memory held: the end of its text before the first turn, and results of memory calls."""
+    """Return the contents of the agent's memory: the end of its text before the first turn, and results of memory calls."""
     memory = trajectory.memory
     if memory is None:
         return []
@@ -436,7 +436,7 @@ class _Gathering:
             self._shown(visible)
 
     def _shown(self, visible: Visible) -> None:
-        """Add what the agent was shown: location, city, time, history, instructions, details, profile and messages."""
+        """Add the data shown to the agent: location, city, time, history, instructions, details, profile and messages."""
         context, source = visible.context, Source("context", -1, path="context")
         place = context.location
         if place is not None:
@@ -461,7 +461,7 @@ class _Gathering:
             self.texts.append((source, message.text, (USER,)))
 
     def _know(self, name: str) -> str:
-        """Note that a thing of this name is known, and return its key."""
+        """Record that a thing of this name is known, and return its key."""
         key = fold_phrase(name)
         self._known.setdefault(key, {})[name] = None
         return key
@@ -482,7 +482,7 @@ class _Gathering:
             self._value(element, source, about, mode)
 
     def _mode(self, tool: Tool, step: Step) -> str:
-        """Return the way of travelling that the call asked for, in the tool's canonical word; empty where it names none."""
+        """Return the way of travelling that the call requests, in the tool's canonical word; empty if the call names none."""
         asked = step.arguments.get(tool.mode) if tool.mode else None
         match = tool.match.get(tool.mode or "")
         if not isinstance(asked, str):
@@ -491,7 +491,7 @@ class _Gathering:
         return next((word for word, others in synonyms.items() if asked in others), asked)
 
     def _about(self, tool: Tool, step: Step) -> tuple[str, ...]:
-        """Return the keys of the things that the call asks about, found by id, point or name."""
+        """Return the keys of the things that the call asks about, identified by id, point or name."""
         keys: dict[str, None] = {USER: None} if tool.profile else {}
         for name in tool.about:
             value, match = step.arguments.get(name), tool.match.get(name)
@@ -507,7 +507,7 @@ class _Gathering:
         return tuple(keys)
 
     def _named(self, name: str) -> list[str]:
-        """Return the key that equals a name or is the only one to contain it; empty where there is no single one."""
+        """Return the key that equals a name or is the only key to contain it; empty if no single key matches."""
         within = [key for key in self._known if name in key] if name and name not in self._known else [name]
         return within if len(within) == 1 and name else []
 
@@ -519,7 +519,7 @@ class _Gathering:
                 yield from point.subject
 
     def _name(self, element: Element, source: Source) -> None:
-        """Note the names in an element as known; with exactly one, its aliases, ids and point too."""
+        """Record the names in an element as known; a single name also gets its aliases, ids and point."""
         if not element.by_kind:
             return
         keys = [self._know(name) for name in element.texts("name")]
@@ -560,7 +560,7 @@ class _Gathering:
     def _figure(
         self, meaning: Meaning, value: str | float, subject: tuple[str, ...], mode: str, source: Source
     ) -> None:
-        """Add a figure; nothing where the value holds none."""
+        """Add a figure, if the value holds one."""
         amount = measured(meaning, value, self._money)
         if amount is not None:
             low, high, unit, shown = amount
@@ -577,7 +577,7 @@ class _Gathering:
         self.times += [KnownTime(minutes, kind, mode, subject, source, text) for minutes, kind in moments]
 
     def _identity(self, meaning: Meaning, text: str, subject: tuple[str, ...], source: Source) -> None:
-        """Add phone numbers, an address, lines or platforms; a text with several is split."""
+        """Add phone numbers, an address, lines or platforms; split a text that holds several."""
         parts = re.split(r"[;；、|]", text) if meaning.kind != "address" else [text]
         for part in parts:
             value = re.sub(r"\D", "", part) if meaning.kind == "phone" else fold_phrase(part)
@@ -585,7 +585,7 @@ class _Gathering:
                 self.identities.append(Identity(meaning.kind, value, subject, source, part))  # type: ignore[arg-type]
 
     def _labelled(self, meaning: Meaning, text: str, subject: tuple[str, ...], mode: str, source: Source) -> None:
-        """Add the values of a text made of labelled parts; a part without label continues the one before it."""
+        """Add the values of a text made of labelled parts; a part without a label continues the previous part."""
         labels = sorted(meaning.labels, key=len, reverse=True)
         labelled: list[tuple[Meaning, str]] = []
         for part in re.split(f"({'|'.join(map(re.escape, meaning.ends))})", text):
@@ -620,7 +620,7 @@ class _Gathering:
         )
 
     def _read(self, document: Document, subject: tuple[str, ...], source: Source) -> None:
-        """Add the figures, times and identifiers of a text, for the things they describe and for the text's owner."""
+        """Add the figures, times and identifiers of a text for the things that they describe and for the text's owner."""
         for figure in document.quantities:
             if figure.unit == "min" and source.path == "history":
                 continue  # how long ago something was, or how long it took on another day
@@ -687,7 +687,7 @@ class Value(NamedTuple):
 
 
 class Returned:
-    """An index of the results of the answered calls, shared by all checks that point into it.
+    """An index of the results of the answered calls, shared by all checks that refer to results.
 
     Args:
         answered: the calls that the sandbox answered, each with the index of its turn.
@@ -705,7 +705,7 @@ class Returned:
         self._standing: dict[tuple[int, str], list[tuple[Json, frozenset[str], frozenset[str]]]] = {}
 
     def values(self, bounds: Sequence[Bound], numbers: Callable[[Json], Iterable[float]]) -> tuple[Value, ...]:
-        """Return the values that ``bounds`` point to, in the order of the calls.
+        """Return the values that ``bounds`` refer to, in the order of the calls.
 
         Args:
             bounds: tools, each with a path into its results.
@@ -723,7 +723,7 @@ class Returned:
         return tuple(values)
 
     def _at(self, index: int, step: Step, path: str) -> list[tuple[Json, frozenset[str], frozenset[str]]]:
-        """Return the values at a path of a result with the things they belong to; cached."""
+        """Return the values at a path of a result with the things to which they belong; cached."""
         if (index, path) not in self._standing:
             self._standing[index, path] = list(_owned(step.result, path, self._tools.get(step.tool)))
         return self._standing[index, path]
@@ -747,7 +747,7 @@ class Returned:
         return self._asked[index]
 
     def _asked_about(self, step: Step, tool: Tool | None) -> Iterator[str]:
-        """Yield the keys of the things that a call's arguments mean, by id, point or name."""
+        """Yield the keys of the things that a call's arguments identify by id, point or name."""
         for name, match in (tool.match if tool else {}).items():
             argument = step.arguments.get(name)
             if match.type == "id":
@@ -760,7 +760,7 @@ class Returned:
 
 
 def _owned(result: Json, path: str, tool: Tool | None) -> Iterator[tuple[Json, frozenset[str], frozenset[str]]]:
-    """Yield the values at a path, each with the named things and the leg or line ends it lies in."""
+    """Yield the values at a path, each with its enclosing named things and its leg or line ends."""
     at = ""
     names, ends_in = _naming(tool, at)
     places: list[tuple[Json, frozenset[str], frozenset[str]]] = [(result, _named(result, names), _NOTHING)]
@@ -777,7 +777,7 @@ def _owned(result: Json, path: str, tool: Tool | None) -> Iterator[tuple[Json, f
 
 
 def _naming(tool: Tool | None, at: str) -> tuple[list[str], list[str]]:
-    """Return the fields that name things, and those that name ends of legs and lines, at a place in a tool's results."""
+    """Return the fields that name things, and the fields that name ends of legs and lines, at a place in a tool's results."""
     declared = [where for where in tool.entities if where.items.replace(".*", "") == at] if tool else []
     things = [where.name for where in declared if where.sort != "leg"]
     ends = [path for where in declared for path, meaning in where.fields.items() if meaning.kind == "end"]
@@ -793,7 +793,7 @@ def _named(value: Json, fields: Sequence[str]) -> frozenset[str]:
 
 
 def _mode(step: Step, tool: Tool | None) -> str:
-    """Return the way of travelling that a call asks for, by the tool's synonyms; empty where it names none."""
+    """Return the way of travelling that a call requests, by the tool's synonyms; empty if the call names none."""
     for name, match in (tool.match if tool else {}).items():
         word = step.arguments.get(name)
         if match.type == "enum" and isinstance(word, str):
@@ -818,7 +818,7 @@ def plain_numbers(value: Json) -> Iterator[float]:
 
 
 def written(value: Json, unit: str, money: Vocabulary | None = None) -> Iterator[float]:
-    """Yield the figures of a unit that are written out in a text or a list of texts ("9.8 km")."""
+    """Yield the figures of a unit written in a text or a list of texts ("9.8 km")."""
     if isinstance(value, list):
         for item in value:
             yield from written(item, unit, money)
@@ -828,7 +828,7 @@ def written(value: Json, unit: str, money: Vocabulary | None = None) -> Iterator
 
 @lru_cache(maxsize=1024)
 def _read(text: str, money: Vocabulary | None) -> Document:
-    """Read a text without a lexicon, as English if it is ASCII, else as Chinese."""
+    """Read a text without a lexicon: as English if it is ASCII, otherwise as Chinese."""
     language = "en" if text.isascii() else "zh"
     return read(text, language=language, lexicon=lexicon_of(()), vocabulary=money)
 
@@ -859,7 +859,7 @@ _ROUGHLY = 0.08
 
 
 class FigureExplainer:
-    """Finds sources for the figures of one reply in everything known by then.
+    """Finds sources for the figures of one reply in all evidence known at that time.
 
     Args:
         document: the reply.
@@ -872,7 +872,7 @@ class FigureExplainer:
         self._left_out = left_out
 
     def of(self, figure: Quantity | ClockTime, roles: Collection[str]) -> Explanation:
-        """Return what may explain a figure or time of day; empty where nothing does.
+        """Return an explanation of a figure or time of day; empty if there is none.
 
         Args:
             figure: the figure.
@@ -881,7 +881,7 @@ class FigureExplainer:
         return self._figure(figure, roles) if isinstance(figure, Quantity) else self._time(figure, roles)
 
     def _figure(self, figure: Quantity, roles: Collection[str]) -> Explanation:
-        """Return the explanation of a figure: known evidence with its value, else arithmetic; empty where neither fits."""
+        """Return the explanation of a figure: known evidence with its value, otherwise arithmetic; empty if neither matches."""
         alike = [piece for piece in self.evidence.figures if _alike(figure.unit, piece.unit)]
         # A limit that the user sets ("at most 40") tells of no figure below it.
         meeting = [
@@ -898,7 +898,7 @@ class FigureExplainer:
         return "derived" if any(agrees(figure, value) for value in self._derived(figure.unit)) else ""
 
     def _time(self, time: ClockTime, roles: Collection[str]) -> Explanation:
-        """Return the explanation of a time of day: a known time, else the end of a known way; empty where neither fits."""
+        """Return the explanation of a time of day: a known time, otherwise the end of a known way; empty if neither matches."""
         slack = _EXACTLY if time.approx == "exact" else _ABOUT
         meeting = [
             moment for moment in self.evidence.times if any(apart(at, moment.minutes) < slack for at in time.minutes)
@@ -911,7 +911,7 @@ class FigureExplainer:
     def _owned(
         self, figure: Quantity | ClockTime, meeting: Sequence[KnownFigure] | Sequence[KnownTime], roles: Collection[str]
     ) -> Explanation:
-        """Return who a matching value belongs to: the user, the figure's own thing, another one, or one that no reply names."""
+        """Return the owner of a matching value: the user, the figure's own thing, another thing, or a thing that no reply names."""
         if any(piece.source.origin != "tool" for piece in meeting):
             return "user"
         of_other_roles = [piece for piece in meeting if piece.role not in roles]
@@ -924,7 +924,7 @@ class FigureExplainer:
         return "swapped" if any(self._left_out.isdisjoint(piece.subject) for piece in meeting) else "unnamed"
 
     def _derived(self, unit: str) -> tuple[float, ...]:
-        """Return the values that arithmetic on known figures of a unit gives; computed once a unit."""
+        """Return the results of arithmetic on known figures of a unit; computed once for each unit."""
         if unit not in self._arithmetic:
             self._arithmetic[unit] = tuple(self._combined(unit))
         return self._arithmetic[unit]
@@ -970,7 +970,7 @@ class FigureExplainer:
 
 
 def agrees(figure: Quantity, low: float, high: float | None = None) -> bool:
-    """Return whether a figure as stated, allowing for honest rounding, can mean a value or a range.
+    """Return whether a stated figure, allowing for honest rounding, can mean a value or a range.
 
     Args:
         figure: the figure.
@@ -995,23 +995,23 @@ def _alike(unit: str, other: str) -> bool:
 
 
 def apart(first: float, other: float) -> float:
-    """Return the minutes between two times of day, across midnight where that is shorter."""
+    """Return the minutes between two times of day, across midnight if that is shorter."""
     return min((first - other) % DAY, (other - first) % DAY)
 
 
 def is_far(figure: Quantity, values: Sequence[Value]) -> bool:
-    """Return whether a figure is far smaller or larger than all positive values; False where there are none."""
+    """Return whether a figure is far smaller or larger than all positive values; False if there are no such values."""
     sizes = [value.number for value in values if value.number > 0]
     return bool(sizes) and not min(sizes) / _FAR <= figure.value <= max(sizes) * _FAR
 
 
 def is_reckoned(figure: Quantity | ClockTime, why: str, *, sure: bool) -> bool:
-    """Return whether a sum of money is calculated from others, or is a rough fee."""
+    """Return whether a sum of money is calculated from other sums, or is a rough fee."""
     if not isinstance(figure, Quantity) or figure.unit != MONEY:
         return False
     return (figure.approx == "about" and figure.role == "fee") or (why == "derived" and not sure)
 
 
 def relevant(figure: Quantity | ClockTime, values: Sequence[Value]) -> list[Value]:
-    """Return the values of the figure's own thing, or all values where there are none."""
+    """Return the values of the figure's own thing, or all values if there are none."""
     return [value for value in values if set(figure.subject) & (value.own | value.about)] or list(values)

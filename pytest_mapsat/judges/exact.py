@@ -62,7 +62,7 @@ _Fits = Sequence[bool | None]
 
 
 def _calls_of(check: Calls, tool: str, context: JudgedDialogue) -> Finding:
-    """Judge how often a tool was called with matching arguments and, where asked, whether the user agreed to each call."""
+    """Judge how often a tool was called with matching arguments and, if required, whether the user agreed to each call."""
     calls = _Made(context)
     pattern = CallPattern(tool=tool, arguments=check.arguments)
     matching_calls = calls.fits(pattern)
@@ -90,7 +90,7 @@ def _calls_of(check: Calls, tool: str, context: JudgedDialogue) -> Finding:
 
 
 def _answered(fits: list[bool | None], answered: bool | str, calls: _Made) -> list[bool | None]:
-    """Limit fitting calls to those answered (or not answered), as the check asks; None where that is unknown."""
+    """Limit matching calls to answered (or unanswered) calls, as the check asks; None if this is unknown."""
     if answered == "any":
         return fits
     return [
@@ -100,14 +100,14 @@ def _answered(fits: list[bool | None], answered: bool | str, calls: _Made) -> li
 
 
 def _how(check: Calls) -> str:
-    """Return words for the calls that a check counts, to follow "called"; empty where all count."""
+    """Return a description of the calls that a check counts, to follow "called"; empty if all calls count."""
     asked = [f"with {matches_in_words(check.arguments)}"] if check.arguments else []
     asked += [] if check.answered == "any" else ["answered" if check.answered else "unanswered"]
     return f" {' and '.join(asked)}" if asked else ""
 
 
 def _calls_wanted(check: Calls, tool: str) -> str:
-    """Return words for how many calls a check asks for; empty where any number will do."""
+    """Return in words how many calls a check requires; empty if any number is accepted."""
     if not check.least and check.at_most is None:
         return ""
     count = count_in_words(check.least, check.at_most)
@@ -123,7 +123,7 @@ def calls(check: Calls, context: JudgedDialogue) -> Finding:
 
 
 def _steps(check: Calls, context: JudgedDialogue) -> Finding:
-    """Judge whether the agent made the calls of ``steps``; an unclear match counts only where it could change the verdict."""
+    """Judge whether the agent made the calls of ``steps``; an unclear match counts only if it could change the verdict."""
     calls = _Made(context)
     fits = [calls.fits(step) for step in check.steps]
     sure = [[fit is True for fit in row] for row in fits]
@@ -156,7 +156,7 @@ def _steps(check: Calls, context: JudgedDialogue) -> Finding:
 
 
 def _holds(check: Calls, fits: Sequence[Sequence[bool]], calls: _Made) -> bool:
-    """Return whether the calls surely fit the steps in the order that the check asks for."""
+    """Return whether the calls surely match the steps in the required order."""
     if check.match == "any_order":
         return len(matching(fits)) == len(fits)
     if calls.unordered or (check.match == "exact" and (calls.lacking or len(calls.steps) != len(fits))):
@@ -165,7 +165,7 @@ def _holds(check: Calls, fits: Sequence[Sequence[bool]], calls: _Made) -> bool:
 
 
 def _may_hold(check: Calls, fits: Sequence[Sequence[bool]], calls: _Made) -> bool:
-    """Return whether the calls may fit the steps; calls missing from the record could be any."""
+    """Return whether the calls may match the steps; calls missing from the record could be any calls."""
     if not calls.lacking or check.match != "exact":
         return calls.lacking or _holds(check, fits, calls)
     by_call = [[row[at] for row in fits] for at in range(len(calls.steps))]
@@ -173,7 +173,7 @@ def _may_hold(check: Calls, fits: Sequence[Sequence[bool]], calls: _Made) -> boo
 
 
 def _in_order(fits: Sequence[Sequence[bool]], count: int) -> bool:
-    """Return whether rows can be assigned increasing places below ``count`` that fit them."""
+    """Return whether rows can be assigned increasing, matching places below ``count``."""
     at = 0
     for row in fits:
         at = next((place + 1 for place in range(at, count) if row[place]), 0)
@@ -183,7 +183,7 @@ def _in_order(fits: Sequence[Sequence[bool]], count: int) -> bool:
 
 
 def matching(fits: Sequence[Sequence[bool]]) -> dict[int, int]:
-    """Return a different fitting call for as many steps as possible (Kuhn's algorithm), earlier steps first.
+    """Return a different matching call for as many steps as possible (Kuhn's algorithm), earlier steps first.
 
     Args:
         fits: of each step, whether each call fits it.
@@ -194,7 +194,7 @@ def matching(fits: Sequence[Sequence[bool]]) -> dict[int, int]:
     step_of: dict[int, int] = {}
 
     def place(step: int, seen: set[int]) -> bool:
-        """Assign a call to a step, moving other steps where needed, and return whether that worked."""
+        """Assign a call to a step, moving other steps if needed, and return whether the assignment succeeded."""
         for call, fit in enumerate(fits[step]):
             if fit and call not in seen:
                 seen.add(call)
@@ -238,7 +238,7 @@ def _side_by_side_calls(
 
 
 class _Made:
-    """The calls that the agent made, in their order.
+    """The calls that the agent made, in order.
 
     Attributes:
         context: the dialogue.
@@ -273,11 +273,11 @@ class _Made:
         self.steps = [step for _, step in placed]
 
     def fits(self, pattern: CallPattern) -> list[bool | None]:
-        """Return for each call whether it fits a pattern; None where that is unclear."""
+        """Return for each call whether it matches a pattern; None if this is unclear."""
         return [self._fits(pattern, at) for at in range(len(self.steps))]
 
     def _fits(self, pattern: CallPattern, at: int) -> bool | None:
-        """Return whether one call fits a pattern; None where that is unclear."""
+        """Return whether one call matches a pattern; None if this is unclear."""
         step = self.steps[at]
         if step.tool != pattern.tool:
             return False
@@ -289,7 +289,7 @@ class _Made:
 
 
 def _agreed(fits: _Fits, subject: str, calls: _Made) -> Finding:
-    """Judge whether the user had agreed to each call that fits, before it was made."""
+    """Judge whether the user had agreed to each matching call before it was made."""
     wanted = f"the user agrees to each {subject} before it is made"
     agreements = Agreements(calls.context, calls.steps, calls.turns)
     verdicts = [(fit, *agreements.of(at)) for at, fit in enumerate(fits) if fit is not False]
@@ -308,7 +308,7 @@ def _in_words(pattern: CallPattern) -> str:
 
 
 def _counted(tool: str, how: str, low: int, high: int, known: _Made) -> str:
-    """Return words for how often a tool was called and how many calls count: ``book was called twice, but never with ...``."""
+    """Return in words how often a tool was called and how many calls count: ``book was called twice, but never with ...``."""
     calls = [step for step in known.steps if step.tool == tool]
     if not calls:
         return f"no call of {tool} is known{known.caution}" if known.lacking else f"{tool} was never called"
@@ -327,7 +327,7 @@ _HINTED = 1000
 
 
 class _Missing:
-    """Marks an element of ``*`` that lacks the rest of the path."""
+    """Marks an element of ``*`` that has no value at the rest of the path."""
 
     def __repr__(self) -> str:
         return "missing in an element"
@@ -358,14 +358,14 @@ def output(check: Output, context: JudgedDialogue) -> Finding:
 
 
 def _value_fits(match: Match, value: Json, context: JudgedDialogue) -> bool | None:
-    """Return whether a value at a path fits, None where unclear; a missing one fits only ``absent``."""
+    """Return whether a value at a path matches, None if unclear; a missing value matches only ``absent``."""
     if value is _MISSING:
         return isinstance(match, Absent)
     return match.fits(value, results=context.calls)
 
 
 def _fits_schema(check: Output, context: JudgedDialogue) -> Finding:
-    """Judge whether there is a structured output that fits the schema shown with the case."""
+    """Judge whether there is a structured output that matches the schema shown with the case."""
     schema = context.visible.output_schema if context.visible else {}
     wanted = f"an output that fits visible.output_schema in {_reply_in_words(check.turn)}"
     if not schema:
@@ -381,7 +381,7 @@ def _fits_schema(check: Output, context: JudgedDialogue) -> Finding:
 
 @judges(Matches)
 def matches(check: Matches, context: JudgedDialogue) -> Finding:
-    """Judge whether the pattern is found in the text of a reply."""
+    """Judge whether the pattern occurs in the text of a reply."""
     wanted = f"a text that matches {check.pattern}, in {_reply_in_words(check.turn)}"
     for index, turn in context.turns(check.turn):
         if match := check.compiled.search(turn.text):
@@ -392,7 +392,7 @@ def matches(check: Matches, context: JudgedDialogue) -> Finding:
 
 
 def _look_up(check: Output, tool: str, context: JudgedDialogue) -> Finding:
-    """Judge whether the ids in the structured output are of rows that a tool had returned and that fit ``where``."""
+    """Judge whether the ids in the structured output identify rows that a tool returned earlier and that match ``where``."""
     lookup = _LookUp(check, tool, context)
     given = [(index, turn.output) for index, turn in context.turns(check.turn) if turn.output is not None]
     if not given:
@@ -446,7 +446,7 @@ class _LookUp:
         return Finding(passed, why, self.wanted, missed=missed)
 
     def _of_matching(self, entries: Sequence[Json], turn: int) -> Finding:
-        """Judge the one entry that ``entry`` matches; fail where none or several do."""
+        """Judge the single entry that ``entry`` matches; fail if none or several match."""
         matches, calls = self._check.entry, self._context.calls
         each_fits = [isinstance(entry, Mapping) and fits_row(matches, entry, results=calls) for entry in entries]
         meant = [entry for entry, fit in zip(entries, each_fits, strict=True) if fit is not False]
@@ -462,7 +462,7 @@ class _LookUp:
         return self._of_entry(meant[0], turn)
 
     def _of_entry(self, entry: Json, turn: int) -> Finding:
-        """Judge whether an entry's id belongs to a returned row that fits ``where``."""
+        """Judge whether an entry's id belongs to a returned row that matches ``where``."""
         name = self._check.id or ""
         values = _values(entry, name)
         if not values or values[0] is None:
@@ -494,7 +494,7 @@ class _LookUp:
         )
 
     def _rows(self, tool: str, row_id: str, turn: int) -> list[ReturnedRow]:
-        """Return the rows with an id from the latest result by this turn that has it; empty where none has."""
+        """Return the rows with an id from the latest result by this turn that contains the id; empty if no result does."""
         if (tool, turn) not in self._returned:
             rows: dict[str, list[ReturnedRow]] = {}
             declared = self._context.tools.get(tool)
@@ -512,7 +512,7 @@ class _LookUp:
         return [step for index, step in self._context.answered if step.tool == tool and index <= turn]
 
     def _unreturned(self, row_id: str, turn: int) -> Finding:
-        """Judge an id that no result so far has: wrong, or unclear where the record lacks results."""
+        """Judge an id that no result so far contains: wrong, or unclear if the record lacks results."""
         tool, name = self._tool, self._check.id
         calls = [step for step in self._context.calls if step.tool in (tool, "")]
         if any(step.status == "unknown" or "result" in step.unknown for step in calls):
@@ -533,7 +533,7 @@ class _LookUp:
 
 
 def _values(entry: Json, name: str) -> list[Json]:
-    """Return the values of an entry under a name or dotted path; empty where there are none."""
+    """Return the values of an entry under a name or dotted path; empty if there are none."""
     return values_of(entry, name) if isinstance(entry, Mapping) and (name in entry or values_at(entry, name)) else []
 
 
@@ -543,7 +543,7 @@ def _given(which: WhichReply, context: JudgedDialogue) -> list[JsonObject]:
 
 
 def _without(which: WhichReply, context: JudgedDialogue) -> str:
-    """Return words for why a reply has no structured output: another reply has one, or its JSON text does not count."""
+    """Return in words why a reply has no structured output: another reply has one, or its JSON text does not count."""
     others = [number for number, turn in enumerate(context.trajectory.replies, 1) if turn.output is not None]
     if others:
         return f"{_reply_in_words(which)} has no structured output, but reply {others[-1]} has"
@@ -557,7 +557,7 @@ def _without(which: WhichReply, context: JudgedDialogue) -> str:
 
 
 def _nothing_there(path: str, given: Sequence[JsonObject]) -> str:
-    """Return words for a path without values, with the value in place of its first missing part."""
+    """Return in words that a path has no values, with the value at its first missing part."""
     parts = path.split(".")
     reached = max(
         count for count in range(len(parts)) if any(values_at(data, ".".join(parts[:count])) for data in given)
@@ -571,7 +571,7 @@ def _nothing_there(path: str, given: Sequence[JsonObject]) -> str:
 
 
 def _listed(values: Sequence[Json]) -> str:
-    """Return the first few values in words; "nothing" where there are none."""
+    """Return the first few values in words; "nothing" if there are none."""
     return first_few([repr(value) if value is _MISSING else shown(value) for value in values]) if values else "nothing"
 
 
@@ -586,7 +586,7 @@ _COMPARED = 40
 
 @judges(EndState)
 def state(check: EndState, context: JudgedDialogue) -> Finding:
-    """Judge whether the wanted number of table rows fit ``where`` at the end, and each of them has ``has``."""
+    """Judge whether the required number of table rows match ``where`` at the end, and each of these rows has ``has``."""
     low, high = check.wanted
     each = f", {'each ' if high != 1 else ''}with {matches_in_words(check.has)}" if check.has else ""
     wanted = f"{_how_many(low, high)} of {check.table}{_where(check.where)}{each}"
@@ -609,7 +609,7 @@ def state(check: EndState, context: JudgedDialogue) -> Finding:
 def _having(
     check: EndState, fitting: Sequence[Mapping[str, Json]], here: str, wanted: str, context: JudgedDialogue
 ) -> Finding:
-    """Judge whether every fitting row has ``has``. ``here``: how many rows fit, in words."""
+    """Judge whether every matching row has ``has``. ``here``: the number of matching rows, in words."""
     end, cells = context.end, [(row, name, match) for row in fitting for name, match in check.has.items()]
     each_fits = [fits_row({name: match}, row, results=context.calls) for row, name, match in cells]
     lacking = [cell for cell, holds in zip(cells, each_fits, strict=True) if holds is False]
@@ -624,7 +624,7 @@ def _having(
 
 
 def _case_mistake(check: EndState, fitting: Sequence[Mapping[str, Json]], context: JudgedDialogue) -> str:
-    """Return the mistake in the case or its tables that makes the check impossible to judge; empty where there is none."""
+    """Return the mistake in the case or its tables that makes the check impossible to judge; empty if there is none."""
     end, table = context.end, check.table
     for name in (*check.where, *check.has):
         if not end.ever(table, name.partition(".")[0]):
@@ -642,7 +642,7 @@ def _case_mistake(check: EndState, fitting: Sequence[Mapping[str, Json]], contex
 
 @judges(Unchanged)
 def unchanged(check: Unchanged, context: JudgedDialogue) -> Finding:
-    """Judge whether no row changed, except where a change is exempt."""
+    """Judge whether no row changed, apart from exempt changes."""
     wanted = "nothing changes" + (f" except {', '.join(map(_exempt_in_words, check.exempt))}" if check.exempt else "")
     try:
         end = context.end
@@ -706,12 +706,12 @@ def _broken(why: str, wanted: str) -> Finding:
 
 
 def _error_finding(error: MapsatError, wanted: str) -> Finding:
-    """Return an undecided finding for an error; it counts as a mistake in the case unless the end is merely unknown."""
+    """Return an undecided finding for an error; the error counts as a mistake in the case unless the end state is merely unknown."""
     return Finding(None, str(error), wanted, broken=not isinstance(error, UnknownEndError))
 
 
 def _never_there(check: EndState, context: JudgedDialogue) -> str:
-    """Return an id in ``where`` that no row ever had, a mistake in the case; empty where there is none."""
+    """Return an id in ``where`` that no row ever had, which is a mistake in the case; empty if there is none."""
     end, match = context.end, check.where.get(context.end.key(check.table))
     wanted = [match.value] if isinstance(match, Equal) else [*match.values] if isinstance(match, OneOf) else []
     key = end.key(check.table)
@@ -723,7 +723,7 @@ def _never_there(check: EndState, context: JudgedDialogue) -> str:
 
 
 def _is_exempt(change: RowChange, exempt: Exempt, context: JudgedDialogue) -> bool | None:
-    """Return whether an exemption allows a change; None where that is unclear."""
+    """Return whether an exemption allows a change; None if this is unclear."""
     if change.table != exempt.table:
         return False
     sides = [row for row in (change.before, change.after) if row is not None]
@@ -733,7 +733,7 @@ def _is_exempt(change: RowChange, exempt: Exempt, context: JudgedDialogue) -> bo
 
 
 def _side_by_side(changes: Iterable[RowChange]) -> tuple[tuple[str, str], ...]:
-    """Return changes as lines of a before/after comparison, with a heading; empty where there are none."""
+    """Return changes as lines of a before/after comparison, with a heading; empty if there are none."""
     lines = tuple(islice((line for change in changes for line in change_lines(change)), _COMPARED))
     return (("at the start", "at the end"), *lines) if lines else ()
 
@@ -756,7 +756,7 @@ def _how_many(low: int, high: int | None) -> str:
 
 
 def _where(matches: Mapping[str, Match]) -> str:
-    """Return matches as words that begin with "with"; empty where there are none."""
+    """Return matches as words that begin with "with"; empty if there are none."""
     return f" with {matches_in_words(matches)}" if matches else ""
 
 
@@ -767,6 +767,6 @@ def _exempt_in_words(exempt: Exempt) -> str:
 
 
 def _cell(row: Mapping[str, Json], path: str) -> str:
-    """Return the values of a row at a path in words; "not there" where there are none."""
+    """Return the values of a row at a path in words; "not there" if there are none."""
     values = [row[path]] if path in row else values_at(row, path)
     return " and ".join(map(shown, values[:SHOWN_AT_MOST])) if values else "not there"

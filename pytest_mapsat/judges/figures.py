@@ -99,7 +99,7 @@ Nearby = tuple[set[Span], set[Span], set[int]]
 
 
 class _Judgement(NamedTuple):
-    """A figure of a reply, judged.
+    """A figure of a reply and its judgement.
 
     Attributes:
         document: the reply.
@@ -169,7 +169,7 @@ def number(check: Number, context: JudgedDialogue) -> Finding:
 
 
 def _bare(check: Number, returned: Sequence[Value], context: JudgedDialogue) -> tuple[Quote, ...]:
-    """Return quotes of numbers without a unit that equal one of the values; empty where there are none."""
+    """Return quotes of numbers without a unit that equal one of the values; empty if there are none."""
     scale = UNITS[check.unit][1]
     values = {value.number / scale for value in returned}
     quotes = (
@@ -205,13 +205,13 @@ def clock_time(check: ClockTime, context: JudgedDialogue) -> Finding:
 
 
 def _is_ours(figure: Quantity, unit: str, check: Number) -> bool:
-    """Return whether a figure has the unit that a check asks for; a rating up to five counts as stars, with or without the word."""
+    """Return whether a figure has the unit that a check asks for; a rating up to five counts as stars."""
     rated = check.role == ("rating",) and figure.role == "rating" and figure.value <= _STARS
     return is_unit(figure.unit, unit) or (rated and {figure.unit, unit} == {"count", "star"})
 
 
 def _unread(check: Number | ClockTime, unit: str, context: JudgedDialogue) -> Iterator[tuple[Document, UnreadAmount]]:
-    """Yield amounts that the reader could not read and that may have the unit; nights and months may be days or an age."""
+    """Yield amounts that the reader could not parse and that may have the unit; nights and months may be days or an age."""
     long = isinstance(check, Number) and check.unit in ("d", "count")
     for document in context.read(check.turn):
         for amount in document.unread:
@@ -222,7 +222,7 @@ def _unread(check: Number | ClockTime, unit: str, context: JudgedDialogue) -> It
 
 
 def _alike_in_lists(times: Sequence[Clock], document: Document) -> Iterator[Clock]:
-    """Yield the times of day; in a list, one without a role takes the role of the one before it: "10:12, 10:22, 10:32"."""
+    """Yield the times of day; in a list, a time without a role takes the role of the time before it: "10:12, 10:22, 10:32"."""
     before: Clock | None = None
     for time in times:
         between = document.text[before.span.end : time.span.start] if before else " "
@@ -234,7 +234,7 @@ def _alike_in_lists(times: Sequence[Clock], document: Document) -> Iterator[Cloc
 def _softened_if_explained(
     figure: Quantity | Clock, judgement: _Judgement, check: Number | ClockTime, context: JudgedDialogue
 ) -> _Judgement:
-    """Return the judgement of a figure, softened where something else explains a value that does not fit.
+    """Return the judgement of a figure; if a value does not match but has another explanation, the judgement is softened.
 
     A figure whose thing and role words tell stays open where another thing has its value: then it may be said wrongly.
     """
@@ -268,7 +268,7 @@ def _softened_if_explained(
 
 
 def _is_claimed(figure: Quantity | Clock) -> bool:
-    """Return whether words call a sum a price or total, so that it is a claim even if the user named the same sum."""
+    """Return whether words call a sum a price or total, so that the sum is a claim even if the user named it."""
     return isinstance(figure, Quantity) and figure.unit == MONEY and figure.cued and figure.role not in _PLANNED
 
 
@@ -303,7 +303,7 @@ def _judged(  # noqa: PLR0911  the cases, one after the other
 def _unsaid(
     check: Number | ClockTime, judgements: Sequence[_Judgement], wanted: str, unit: str, context: JudgedDialogue
 ) -> Finding:
-    """Return the finding where no reply surely states such a figure."""
+    """Return the finding if no reply surely states such a figure."""
     others = [judgement for judgement in judgements if judgement.other_role]
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(_quotes(others), f"which seems to be about {_read_as(others)}", wanted)
@@ -322,7 +322,7 @@ def _unsaid(
 
 
 def _answer_alone(check: Number | ClockTime, turning: Sequence[_Judgement]) -> bool:
-    """Return whether misfitting figures fail the check although explained: it names no thing, and words give them its role."""
+    """Return whether wrong figures fail the check despite an explanation: the check names no thing, and words give the figures its role."""
     is_specific = check.of or check.near or check.bounds or (isinstance(check, Number) and check.mode)
     return (
         bool(turning)
@@ -343,7 +343,7 @@ def _doubtful(
     unit: str,
     context: JudgedDialogue,
 ) -> list[Quote]:
-    """Return quotes that may be the missing figure: unread amounts, figures in proposals, or its role in another unit.
+    """Return quotes that may be the missing figure: unparsed amounts, figures in recommendations, or figures with its role in another unit.
 
     A bare number, or a mere multiple, leaves nothing open where nothing must be claimed, or where values are known, none of which it has.
     """
@@ -374,7 +374,7 @@ def _doubtful(
 
 
 def _claimed(check: Number | ClockTime, unit: str, context: JudgedDialogue) -> Iterator[Quote]:
-    """Yield figures with no or a strange unit that words give the wanted role and that do not fit: "rating: 5.88"."""
+    """Yield wrong figures without a known unit to which words give the required role: "rating: 5.88"."""
     roles = frozenset(check.role) or (_TIME_ROLES if unit == CLOCK else ROLES_OF_UNIT.get(unit, frozenset()))
     for document in context.read(check.turn):
         amounts: list[UnreadAmount | Quantity] = [*document.unread, *document.quantities]
@@ -402,7 +402,7 @@ def _as_meant(check: Number | ClockTime, document: Document, number: Quantity | 
 def _judged_as(
     check: Number | ClockTime, document: Document, figure: Quantity, nearby: Nearby, context: JudgedDialogue
 ) -> _Judgement:
-    """Return the judgement of a number that was given the check's unit and role."""
+    """Return the judgement of a number after it received the check's unit and role."""
     if isinstance(check, ClockTime):
         return _Judgement(document, figure, belongs(check, document, figure, nearby=nearby, context=context))
     values = context.values(check.bounds, lambda value: _scaled(value, check, UNITS[check.unit][1], context.money))
@@ -410,7 +410,7 @@ def _judged_as(
 
 
 def _read_as(judgements: Sequence[_Judgement]) -> str:
-    """Return words for the roles that other figures were read in; "something else" where one has none."""
+    """Return in words the roles that other figures were read in; "something else" if a figure has no role."""
     roles = dict.fromkeys(judgement.figure.role for judgement in judgements[:SHOWN_AT_MOST])
     if None in roles:
         return "something else"
@@ -418,7 +418,7 @@ def _read_as(judgements: Sequence[_Judgement]) -> str:
 
 
 def _is_strange(judgement: _Judgement, check: Number | ClockTime, context: JudgedDialogue) -> bool:
-    """Return whether a figure read as another one may be the one meant, since nothing known, or only another thing, explains it."""
+    """Return whether a figure with another role may be the requested figure, since no evidence, or only that of another thing, explains it."""
     of_another = (
         bool(check.of)
         and len(judgement.figure.subject) == 1
@@ -445,7 +445,7 @@ def _is_strange(judgement: _Judgement, check: Number | ClockTime, context: Judge
 def _could_change_verdict(
     check: Number | ClockTime, clear: Sequence[_Judgement], maybe: Sequence[_Judgement]
 ) -> list[_Judgement]:
-    """Return the unclear figures that could change the verdict; empty where none could."""
+    """Return the unclear figures that could change the verdict; empty if there are none."""
     open_ = [judgement for judgement in clear if judgement.outcome == "open"]
     if check.quantifier == "any":
         return [*open_, *(judgement for judgement in maybe if judgement.outcome != "misfit")]
@@ -472,7 +472,7 @@ def _could_change_verdict(
 def _decided(
     check: Number | ClockTime, deciding: Sequence[_Judgement], wanted: str, unit: str, context: JudgedDialogue
 ) -> Finding:
-    """Return the finding of the deciding figures; a failure becomes unclear where an unread amount may be the right one."""
+    """Return the finding of the deciding figures; a failure becomes unclear if an unparsed amount may be the right figure."""
     first = deciding[0]
     if first.outcome == "fits":
         return Finding(True, cited(_quotes(deciding)), wanted, _quotes(deciding))
@@ -498,7 +498,7 @@ def _number_judged(
     nearby: Nearby,
     context: JudgedDialogue,
 ) -> _Judgement:
-    """Judge one figure for a number check: whether it belongs to it, lies within bounds, and equals what tools returned."""
+    """Judge one figure for a number check: whether it concerns the check's thing, lies within bounds, and equals values that tools returned."""
     scale = UNITS[check.unit][1]
     ours = belongs(check, document, figure, nearby=nearby, context=context)
     if check.mode and figure.mode not in check.mode:
@@ -547,7 +547,7 @@ def _time_judged(
     nearby: Nearby,
     context: JudgedDialogue,
 ) -> _Judgement:
-    """Judge one time for a clock_time check: whether it belongs to it, lies in the window, and equals what tools returned."""
+    """Judge one time for a clock_time check: whether it concerns the check's thing, lies in the window, and equals values that tools returned."""
     ours = belongs(check, document, time, nearby=nearby, context=context)
     if ours is False:
         return _Judgement(document, time, belongs=False, other_role=_is_other(check.role, time.role))
@@ -569,7 +569,7 @@ def _time_judged(
     ours = ours if things or not ours else None
 
     def fits(value: Value) -> bool:
-        """Return whether a returned value is one of the time's readings, within the tolerance."""
+        """Return whether a returned value matches, within the tolerance, a possible reading of the time."""
         lowest, highest = max(check.tolerance_min, earlier), max(check.tolerance_min, later)
         return any((value.number - minutes + lowest) % DAY <= lowest + highest for minutes in readings)
 
@@ -580,12 +580,12 @@ def _time_judged(
 
 
 def _is_other(wanted: Sequence[str], role: str | None) -> bool:
-    """Return whether roles are wanted and this is not one of them."""
+    """Return whether roles are required and this role is not among them."""
     return bool(wanted) and role not in wanted
 
 
 def _scaled(value: Json, check: Number, scale: float, money: Vocabulary) -> list[float]:
-    """Return the numbers in a value in the canonical unit: plain ones scaled, else those written out in text."""
+    """Return the numbers in a value in the canonical unit: plain numbers scaled, otherwise figures written in text."""
     plain = [amount * scale * check.times for amount in plain_numbers(value)]
     return plain or [amount * check.times for amount in written(value, UNITS[check.unit][0], money)]
 
@@ -596,7 +596,7 @@ def _quotes(judgements: Sequence[_Judgement]) -> tuple[Quote, ...]:
 
 
 def _returned(bounds: Sequence[Bound], values: Iterable[str], context: JudgedDialogue) -> str:
-    """Return words for the results of the check's tools, or that they were never called."""
+    """Return in words the results of the check's tools, or that the tools were never called."""
     asked = list(dict.fromkeys(bound.tool for bound in bounds if bound.tool))
     called = {step.tool for step in context.calls}
     tools = " or ".join(tool for tool in asked if tool in called)
@@ -618,7 +618,7 @@ def _word(check: Number, context: JudgedDialogue) -> str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The other side of a figure's comparison: returned values, a test whether one fits, and whether its thing is named by then."""
+    """The other side of a figure's comparison: returned values, a test for a match, and whether its thing is named by then."""
 
     values: Sequence[Value]
     fits: Callable[[Value], bool]
@@ -628,7 +628,7 @@ class Comparison:
 def belongs(
     check: Number | ClockTime, document: Document, figure: Quantity | Clock, *, nearby: Nearby, context: JudgedDialogue
 ) -> bool | None:
-    """Return whether a figure is one that the check is about; None where that is not sure.
+    """Return whether a check concerns a figure; None if this is uncertain.
 
     A phrase that it is near tells its role where nothing else does.
     """
@@ -650,7 +650,7 @@ def belongs(
 
 
 def of_proposed(check: _Check, context: JudgedDialogue, judged: Callable[[_Check, JudgedDialogue], Finding]) -> Finding:
-    """Judge a check with ``of: proposed``, about the figures of the things that the replies propose.
+    """Judge a check with ``of: proposed``, which concerns the figures of recommended things.
 
     One figure of what is surely proposed decides as ``quantifier`` says: one that fits, or one that does not. The other way it is decided only where it
     comes to the same whatever else is proposed.
@@ -673,7 +673,7 @@ def of_proposed(check: _Check, context: JudgedDialogue, judged: Callable[[_Check
     decides = check.quantifier == "any"
 
     def of(*keys: str) -> Finding:
-        """Judge the check for the things of these keys only."""
+        """Judge the check only for the things with these keys."""
         return judged(check.model_copy(update={"of": keys}), context)
 
     finding = of(*sure, *(() if decides and sure else open_))
@@ -690,7 +690,7 @@ def of_proposed(check: _Check, context: JudgedDialogue, judged: Callable[[_Check
 
 
 def near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quantity | Clock]) -> Nearby:
-    """Return the figures that describe one of the phrases, those that may, and the sentences that contain one.
+    """Return the figures that describe one of the phrases, the figures that may describe one, and the sentences that contain one.
 
     A figure is said of a phrase that stands in its clause; of several there the nearest is, and the others may be. Where the clause of the
     phrase has no figure, the nearest in its sentence is meant.
@@ -722,7 +722,7 @@ def near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quan
 def _is_of(
     check: Number | ClockTime, document: Document, figure: Quantity | Clock, context: JudgedDialogue
 ) -> bool | None:
-    """Return whether a figure belongs to one of the check's things. One said of the end of a way may belong to the way."""
+    """Return whether a figure belongs to one of the check's things. A figure about the end of a way may belong to the way."""
     keys = {key for name in check.things if (key := key_of(name, context.keys))}
     to_an_end = figure.role in (*_OF_WAYS, None) and not sorts_of(keys, context) & sorts_of(
         set(figure.subject), context
@@ -738,7 +738,7 @@ def _is_of(
 
 
 def _is_of_both(keys: set[str], figure: Quantity | Clock, context: JudgedDialogue) -> bool:
-    """Return whether evidence has the figure for its thing together with one of these, such as the price of a ride there."""
+    """Return whether evidence links the figure both to its thing and to one of these things, such as the price of a ride to a place."""
     if not isinstance(figure, Quantity):
         return False
     pieces = context.evidence.figures_of(figure.subject[0], unit=figure.unit, role=figure.role)
@@ -746,7 +746,7 @@ def _is_of_both(keys: set[str], figure: Quantity | Clock, context: JudgedDialogu
 
 
 def readings_of(time: Clock, context: JudgedDialogue) -> Sequence[int]:
-    """Return the minutes that a time may mean; of ambiguous readings only those that evidence knows, if any."""
+    """Return the minutes that a time may mean; if it is ambiguous, preferably the readings that occur in the evidence."""
     if len(time.readings) == 1:
         return time.minutes
     own = {moment.minutes % DAY for key in time.subject for moment in context.evidence.times_of(key, role=time.role)}
@@ -758,7 +758,7 @@ def readings_of(time: Clock, context: JudgedDialogue) -> Sequence[int]:
 
 
 def _leads_back(document: Document, figure: Quantity | Clock, context: JudgedDialogue) -> bool:
-    """Return whether a figure's clause is about the way back, which has no named end: "back where you started at 16:31"."""
+    """Return whether a figure's clause describes the way back, which has no named end: "back where you started at 16:31"."""
     words = pack_of(context.language, context.vocabulary).groups.get("homeward", ())
     return any(
         place_of(document.words(clause), words)
@@ -768,7 +768,7 @@ def _leads_back(document: Document, figure: Quantity | Clock, context: JudgedDia
 
 
 def named_by_then(figure: Quantity | Clock, document: Document) -> bool:
-    """Return whether a figure's thing is named in its sentence or earlier; True also where it is never named."""
+    """Return whether a figure's thing is named in its sentence or earlier; True if the thing is never named."""
     if len(figure.subject) != 1:
         return True
     sentences = [mention.sentence for mention in document.mentions if figure.subject[0] in mention.keys]
@@ -776,7 +776,7 @@ def named_by_then(figure: Quantity | Clock, document: Document) -> bool:
 
 
 def _way_before(document: Document, figure: Quantity | Clock, keys: set[str], context: JudgedDialogue) -> str:
-    """Return the way named last before the figure in its sentence, else the only one named before it; else empty."""
+    """Return the last way named before the figure in its sentence, otherwise the only way named before it, or an empty text."""
     sorts = sorts_of(keys, context)
     alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}
     sentences = [
@@ -790,12 +790,12 @@ def _way_before(document: Document, figure: Quantity | Clock, keys: set[str], co
 
 
 def sorts_of(keys: set[str], context: JudgedDialogue) -> set[str]:
-    """Return the sorts of the entities with these keys; legs are left out."""
+    """Return the sorts of the entities with these keys, except legs."""
     return {entity.sort for entity in context.entities if entity.key in keys and entity.sort != "leg"}
 
 
 def compared(figure: Quantity | Clock, known: Comparison, context: JudgedDialogue) -> Outcome:
-    """Return whether a figure fits the values of its own thing; without a sure thing, whether all things agree.
+    """Return whether a figure matches the values of its own thing; if the thing is uncertain, whether all things agree.
 
     A way lies between two things, and is easily said of the wrong one: one that fits another way only is open.
     """
@@ -823,7 +823,7 @@ def compared(figure: Quantity | Clock, known: Comparison, context: JudgedDialogu
 
 
 def settled(figure: _Figure, values: Sequence[Value], context: JudgedDialogue) -> _Figure:
-    """Return the figure with its thing and role filled in from evidence where its words leave them open.
+    """Return the figure with its thing and role filled in from evidence if its words leave them open.
 
     One that is said of nothing is one of the only thing with such a value that the replies name, if they propose it; one of a way stays as it
     is. One whose role no word tells has the role in which alone its thing has this value.
@@ -841,7 +841,7 @@ def settled(figure: _Figure, values: Sequence[Value], context: JudgedDialogue) -
 
 
 def _known_roles(figure: Quantity | Clock, context: JudgedDialogue) -> Iterator[Any]:
-    """Yield the roles in which evidence has the figure's value for its thing."""
+    """Yield each role in which evidence gives the figure's thing the same value."""
     (key,) = figure.subject
     if isinstance(figure, Quantity):
         for piece in context.evidence.figures_of(key, unit=figure.unit):
@@ -854,12 +854,12 @@ def _known_roles(figure: Quantity | Clock, context: JudgedDialogue) -> Iterator[
 
 
 def _is_of_a_way(figure: Quantity | Clock) -> bool:
-    """Return whether a figure may belong to a way between two things: a length, a duration, a departure or an arrival."""
+    """Return whether a figure may describe a way between two things: a length, a duration, a departure or an arrival."""
     return figure.role in _OF_WAYS or (isinstance(figure, Quantity) and figure.unit in ("min", "m"))
 
 
 def _among(known: Comparison, values: Sequence[Value], context: JudgedDialogue, *, of_way: bool) -> Outcome:
-    """Return "fits" if the figure fits whichever thing is meant, or every proposed one, else "open"."""
+    """Return "fits" if the figure matches all possible things or all recommended things, otherwise "open"."""
     proposed = {key for key, standing in context.standings("any").items() if standing.proposed}
     groups: dict[frozenset[str], bool] = {}
     for value in values:
@@ -887,7 +887,7 @@ def lies_between(figure: Quantity, low: float, high: float) -> bool | None:
 
 
 def meets(figure: Quantity, value: float, tolerance: float) -> bool:
-    """Return whether a figure states a value: exactly, rounded as written, or as its "about", "at most" or "at least" allows."""
+    """Return whether a figure states a value: exactly, rounded, or within its "about", "at most" or "at least"."""
     within = tolerance * abs(value) + ROUNDING
     whole = figure.value % 1 == 0 and value % 1 == 0
     rounded = max(within, figure.step / 2 + ROUNDING if not whole or figure.step > 1 else 0)

@@ -89,7 +89,7 @@ class Finding(NamedTuple):
 
 
 class _Functions(dict[type[BaseCheck], Callable[[Any, "JudgedDialogue"], "Finding"]]):
-    """Maps each kind of check to the function that judges it; raises LookupError for a kind without one."""
+    """Maps each kind of check to its judging function; raises LookupError for a kind without a function."""
 
     def __missing__(self, kind: type[BaseCheck]) -> NoReturn:
         raise LookupError(f"no function judges {kind.__name__}: write one in judges/ with @judges({kind.__name__})")
@@ -112,7 +112,7 @@ def judges(kind: type[BaseCheck]) -> Callable[[_Function], _Function]:
 
 
 def absent(if_absent: str, why: str, wanted: str) -> Finding:
-    """Return the finding where nothing of the kind is said: a failure, or a pass with nothing claimed."""
+    """Return the finding for a missing statement: a failure, or a pass because nothing is claimed."""
     nothing_claimed = if_absent == "nothing_claimed"
     reason = f"{why}, so nothing is claimed" if nothing_claimed else why
     return Finding(nothing_claimed, reason, wanted, nothing_claimed=nothing_claimed, absent=not nothing_claimed)
@@ -151,7 +151,7 @@ def unclear(quotes: Iterable[Quote], what: str, wanted: str) -> Finding:
 
 
 def citing(passed: bool | None, quotes: Iterable[Quote], what: str, wanted: str) -> Finding:
-    """Return a finding that cites the deciding or unclear words, followed by ``what`` about them; ``what`` may be empty."""
+    """Return a finding that cites the deciding or unclear words, followed by the comment ``what``, which may be empty."""
     cites = tuple(quotes)
     why = ", ".join(filter(None, (cited(cites), what)))
     return Finding(passed, why, wanted, cites[:SHOWN_AT_MOST])
@@ -164,17 +164,17 @@ Findings = Sequence[Finding]
 
 
 def every(findings: Findings) -> Finding:
-    """Return the finding that all hold; one failure decides."""
+    """Return the finding that all parts hold; one failure decides."""
     return at_least(len(findings), findings)
 
 
 def some(findings: Findings) -> Finding:
-    """Return the finding that at least one holds; one pass decides."""
+    """Return the finding that at least one part holds; one pass decides."""
     return at_least(1, findings)
 
 
 def at_least(needed: int, findings: Findings) -> Finding:
-    """Return the finding that at least ``needed`` hold, decided once enough pass or too many fail."""
+    """Return the finding that at least ``needed`` parts hold, decided once enough pass or too many fail."""
     groups = {passed: [finding for finding in findings if finding.passed is passed] for passed in (True, False, None)}
     passed_ones, failed = groups[True], groups[False]
     if len(passed_ones) >= needed:
@@ -185,14 +185,14 @@ def at_least(needed: int, findings: Findings) -> Finding:
 
 
 def negated(finding: Finding) -> Finding:
-    """Return the opposite finding; an undecided one stays undecided."""
+    """Return the opposite finding; an undecided finding stays undecided."""
     passed = None if finding.passed is None else not finding.passed
     wanted = f"not: {finding.wanted}"
     return finding._replace(passed=passed, wanted=wanted, nothing_claimed=False, compared=(), idle=False)
 
 
 def reading_of(deciding: Findings, *, sure: int = 0) -> Family:
-    """Return the family of findings that decide together; empty where those that read no prose decide alone.
+    """Return the family of findings that decide together; empty if findings that read no prose decide alone.
 
     Args:
         deciding: the findings that decide.
@@ -205,7 +205,7 @@ def reading_of(deciding: Findings, *, sure: int = 0) -> Family:
 
 
 def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed: int) -> Finding:
-    """Return one finding from several, with the reasons and quotes of those that decided."""
+    """Return one finding from several, with the reasons and quotes of the deciding findings."""
     asked_for = deciding if passed is not True and needed == len(findings) else findings
     word = " and " if needed == len(findings) else " or "
     wanted = word.join(finding.wanted for finding in asked_for if finding.wanted)
@@ -229,7 +229,7 @@ def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed:
 
 
 def call_in_words(step: Step) -> str:
-    """Return a call with its arguments as text, and its status unless it was answered."""
+    """Return a call with its arguments as text; the status is added unless the call was answered."""
     inside = ", ".join(
         f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in sorted(step.arguments.items())
     )
@@ -250,7 +250,7 @@ def all_of(phrases: Iterable[str]) -> str:
 
 
 def _listed(phrases: Iterable[str], joint: str) -> str:
-    """Return phrases as a list in words, with ``joint`` before the last one."""
+    """Return phrases as a list in words, with the conjunction ``joint`` before the last phrase."""
     listed = [shown(phrase) for phrase in phrases]
     return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} {joint} {listed[-1]}"
 
@@ -275,7 +275,7 @@ def clock_of(minutes: int) -> str:
 
 
 def number_in_words(check: Number, returned: Iterable[float], unit: str) -> str:
-    """Return words for the required range of a number. ``returned``: the results of tools for it, in ``unit``."""
+    """Return the required range of a number in words. ``returned``: the matching results of tools, in ``unit``."""
     parts = []
     if check.min is not None or check.max is not None:
         words = range_in_words(check.min, check.max, unit)
@@ -288,7 +288,7 @@ def number_in_words(check: Number, returned: Iterable[float], unit: str) -> str:
 
 
 def time_in_words(check: ClockTime, returned: Iterable[float]) -> str:
-    """Return words for the required range of a time of day. ``returned``: the results of tools for it, minutes after midnight."""
+    """Return the required range of a time of day in words. ``returned``: the matching results of tools, in minutes after midnight."""
     of = "of " if check.after == check.before else ""
     parts = [f"{of}{window_in_words(check)}"] if check.after or check.before else []
     if check.bounds:
@@ -299,12 +299,12 @@ def time_in_words(check: ClockTime, returned: Iterable[float]) -> str:
 
 
 def _sources(bounds: Sequence[Bound]) -> str:
-    """Return words for the places in tool results that bounds point to."""
+    """Return in words the places in tool results to which bounds refer."""
     return " or ".join(f"{bound.path} of a {bound.tool} result" for bound in bounds)
 
 
 def thing_in_words(check: Number | ClockTime) -> str:
-    """Return words for the role, thing and nearby phrases of the figure that a check looks for; empty where it sets none."""
+    """Return in words the role, thing and nearby phrases of the figure that a check looks for; empty if the check sets none."""
     role = f" ({' or '.join(role.replace('_', ' ') for role in check.role)})" if check.role else ""
     of = " of the proposed thing" if check.of == "proposed" else f" of {one_of(check.things)}" if check.of else ""
     near = f" in a sentence with {one_of(check.near)}" if check.near else ""
@@ -324,7 +324,7 @@ def window_in_words(check: ClockTime) -> str:
 
 
 def left_open(check: Check, finding: Finding, context: JudgedDialogue) -> Finding:
-    """Return a check's finding, made undecided where it rests on results or changes that the record lacks.
+    """Return a check's finding, made undecided if the finding depends on results or changes that the record lacks.
 
     Args:
         check: what must hold.
@@ -349,7 +349,7 @@ def left_open(check: Check, finding: Finding, context: JudgedDialogue) -> Findin
 
 
 def _needed(check: Check, finding: Finding, context: JudgedDialogue) -> list[str]:
-    """Return the tools of calls with missing results that could change the finding; empty where none could."""
+    """Return the tools of calls with missing results that could change the finding; empty if there are none."""
     untold = [step.tool for step in context.calls if {"arguments", "result"} & {*step.unknown}]
     if not untold:
         return []
@@ -364,7 +364,7 @@ def _needed(check: Check, finding: Finding, context: JudgedDialogue) -> list[str
 
 
 def _of(untold: list[str], tools: Iterable[str | None]) -> list[str]:
-    """Return the untold tools that are wanted or unknown; all of them where None is wanted."""
+    """Return the tools without recorded results that are requested or unknown; all of these tools for None."""
     wanted = set(tools)
     return [tool for tool in untold if None in wanted or not tool or tool in wanted]
 
@@ -382,7 +382,7 @@ _UNREAD, _FIGURES = (1, 3), 10
 
 
 def cell_of(family: str, *, absent: bool, size: ReplySize) -> str:
-    """Return the calibration cell of a failure: ``choice, said, large``.
+    """Return the calibration cell of a failure, such as ``choice, said, large``.
 
     Args:
         family: the family of what was read.
@@ -454,7 +454,7 @@ def _total(counts: Iterable[Counter[tuple[str, bool]]]) -> dict[str, tuple[int, 
 
 
 def _rate(sets: Iterable[tuple[int, int]]) -> ErrorRate:
-    """Return the errors of all sets together, with a one-sided 95 % upper bound of the rate from how much the sets differ."""
+    """Return the errors of all sets together, with a one-sided 95 % upper bound of the rate, based on the variation between the sets."""
     listed = [(errors, answers) for errors, answers in sets if answers]
     errors, answers = (sum(column) for column in zip(*listed, strict=True)) if listed else (0, 0)
     shares = [errors / answers for errors, answers in listed]
@@ -464,7 +464,7 @@ def _rate(sets: Iterable[tuple[int, int]]) -> ErrorRate:
 
 
 def misread_by(calibration: Calibration) -> Misread | None:
-    """Return the upper bounds of how often right answers turn red and wrong ones green; None where not measured."""
+    """Return upper bounds of the rates at which right answers turn red and wrong answers turn green; None if not measured."""
     red, green = calibration.red_of_right, calibration.green_of_wrong
     return Misread(red_of_right=red.upper, green_of_wrong=green.upper) if red and green else None
 
@@ -476,7 +476,7 @@ def shipped() -> Calibration:
 
 
 def calibration_of(own: Calibration | None) -> Calibration:
-    """Return the shipped calibration, with the suite's own cells in place of ours where they hold enough failures.
+    """Return the shipped calibration, with the suite's own cells instead if they hold enough failures.
 
     Args:
         own: the suite's own table; None where it has none.

@@ -84,7 +84,7 @@ class ChecksJudge:
     spec: str = "checks"
 
     def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
-        """Return a label for each requirement of the case, taken from ``decided`` where a Python body decided it.
+        """Return a label for each requirement of the case; the labels in ``decided`` come from a Python body.
 
         Requirements without a check are unevaluated. What an agent said before it broke is judged; the metrics make of such
         an episode what it has earned. An episode that somebody else broke is not judged, nor is one that is too long to read.
@@ -109,7 +109,7 @@ class ChecksJudge:
         )
 
     def context(self, case: Case, trajectory: Trajectory) -> JudgedDialogue:
-        """Return the dialogue as the checks read it."""
+        """Return the dialogue in the form that checks read."""
         return JudgedDialogue.of(
             case, trajectory, self.tools, vocabulary=self.vocabulary, suite=self.suite, calibration=self.calibration
         )
@@ -124,7 +124,7 @@ _VOTES = 3
 
 
 class Judge(Protocol):
-    """The interface of judges: labels a trajectory.
+    """The interface of judges, which label a trajectory.
 
     Attributes:
         spec: how the user named the judge.
@@ -132,13 +132,13 @@ class Judge(Protocol):
 
     @property
     def spec(self) -> str:
-        """How the user named the judge."""
+        """The name by which the user chose the judge."""
 
     def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
-        """Return labels for all requirements of the case, taken from ``decided`` for those that a Python body decided."""
+        """Return labels for all requirements of the case; the labels in ``decided`` come from a Python body."""
 
     def context(self, case: Case, trajectory: Trajectory) -> JudgedDialogue:
-        """Return the dialogue as a Python body reads it, with a way to ask the judging model if there is one."""
+        """Return the dialogue in the form that a Python body reads; it can query the judging model if there is one."""
 
 
 def make_judge(
@@ -195,7 +195,7 @@ def make_judge(
 
 
 def default_votes(spec: str) -> int:
-    """Return how many evaluations of one dialogue the judge of a spec gives by default."""
+    """Return the default number of votes of the judge that a spec names."""
     return _VOTES if asks_model(spec) else 1
 
 
@@ -208,7 +208,7 @@ BY_PEOPLE = "decision"
 
 
 class DialogueKey(NamedTuple):
-    """The key of labels by people: the case and digests of the replies and of the calls with their results."""
+    """The key of human labels: the case and digests of the replies and of the calls with their results."""
 
     case: str
     reply: str
@@ -221,7 +221,7 @@ class DialogueKey(NamedTuple):
 
 
 class PersonMark(NamedTuple):
-    """The label of one requirement, as a person gave it."""
+    """A person's label for one requirement."""
 
     outcome: Mark
     by: str
@@ -230,13 +230,13 @@ class PersonMark(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelsOfPeople:
-    """Labels of people, by case and requirement, in the order given; each is tied to a run's replies."""
+    """Human labels by case and requirement, in the order given; each label applies to certain replies of a run."""
 
     by_case: Mapping[str, Mapping[str, Sequence[PlacedNoun[PeopleLabels]]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, lines: Iterable[PlacedNoun[PeopleLabels]]) -> LabelsOfPeople:
-        """Return labels grouped for look-up, without those of full dialogues, which only serve to measure judges."""
+        """Return labels grouped for look-up, except labels of full dialogues, which only serve to measure judges."""
         by_case: dict[str, dict[str, list[PlacedNoun[PeopleLabels]]]] = {}
         for placed in lines:
             for requirement in placed.noun.labels if placed.noun.reply is not None else ():
@@ -249,7 +249,7 @@ class LabelsOfPeople:
         return cls.of(placed for path in paths for placed in read_nouns(path, PeopleLabels))
 
     def on(self, requirement: Requirement, dialogue: DialogueKey) -> PersonMark | None:
-        """Return the latest label of a requirement that still counts for a dialogue; None where there is none."""
+        """Return the latest label of a requirement that still applies to a dialogue; None if there is none."""
         about = self.by_case.get(dialogue.case, {}).get(requirement.id, ())
         noun = next(
             (placed.noun for placed in reversed(about) if not changed(placed.noun, requirement, dialogue)), None
@@ -260,7 +260,7 @@ class LabelsOfPeople:
 
 
 def changed(noun: PeopleLabels, requirement: Requirement, dialogue: DialogueKey) -> str:
-    """Return why the label of a requirement does not count for a dialogue; empty where it counts."""
+    """Return why the label of a requirement does not apply to a dialogue; empty if it applies."""
     if not fits(noun.labels[requirement.id], requirement):
         return "the requirement has no such level"
     if noun.wording.get(requirement.id, "") not in ("", wording_digest(requirement)):
@@ -272,7 +272,7 @@ def changed(noun: PeopleLabels, requirement: Requirement, dialogue: DialogueKey)
 
 @dataclass(frozen=True)
 class PeopleFirst:
-    """Labels of people first, then a judge for the rest.
+    """A judge that uses human labels first, and another judge for the rest.
 
     Attributes:
         decisions: the labels of people.
@@ -284,15 +284,15 @@ class PeopleFirst:
 
     @property
     def spec(self) -> str:
-        """How the user named the judge."""
+        """The name by which the user chose the judge."""
         return self.fallback.spec
 
     def context(self, case: Case, trajectory: Trajectory) -> JudgedDialogue:
-        """Return the dialogue as the fallback judge reads it."""
+        """Return the dialogue in the form that the fallback judge reads."""
         return self.fallback.context(case, trajectory)
 
     def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
-        """Return the judge's verdict with labels of people in place of its own where they count; warn about those that do not."""
+        """Return the judge's verdict, with applicable human labels instead of the judge's own; warn about labels that do not apply."""
         verdict = self.fallback.judge(case, trajectory, decided)
         if case.id not in self.decisions.by_case or unjudgeable(case, trajectory, self.spec, BY_PEOPLE) is not None:
             return verdict
@@ -307,7 +307,7 @@ class PeopleFirst:
         return verdict.model_copy(update={"labels": labels, "warnings": warnings, **_count(verdict, labels)})
 
     def _unused(self, case: Case, dialogue: DialogueKey, labels: Mapping[str, Label]) -> Iterator[str]:
-        """Yield a warning for each reason why labels of people do not count, unless another label decided the requirement."""
+        """Yield a warning for each reason why human labels do not apply, unless another label decided the requirement."""
         requirements = {requirement.id: requirement for requirement in case.truth.requirements}
         reasons: dict[str, list[str]] = {}
         for name, decisions in self.decisions.by_case[case.id].items():
@@ -327,7 +327,7 @@ class PeopleFirst:
 
 
 def people_first(judge: Judge, decisions: LabelsOfPeople) -> Judge:
-    """Return the judge with labels of people put before it; the judge itself where there are none."""
+    """Return a judge that prefers human labels; the original judge if there are no such labels."""
     return PeopleFirst(decisions, judge) if decisions.by_case else judge
 
 
@@ -346,7 +346,7 @@ def _label(requirement: Requirement, decision: PersonMark) -> Label:
 
 
 def _count(verdict: Verdict, labels: Sequence[Label]) -> dict[str, None]:
-    """Return an update that drops the count of explicit requirements once each has its own value; else empty."""
+    """Return an update that removes the count of explicit requirements once each requirement has its own value; otherwise empty."""
     decided = all(label.value is not None for label in labels if label.kind == "asked")
     return {"explicit_count": None} if verdict.explicit_count is not None and decided else {}
 
@@ -359,11 +359,11 @@ _ANY_TRIAL = 0
 
 
 class RecordedVerdict(Protocol):
-    """The verdict on a case in somebody else's file of verdicts."""
+    """The verdict on a case in an external file of verdicts."""
 
     @property
     def trajectory(self) -> str:
-        """The digest of the dialogue that was judged; empty where the file does not say."""
+        """The digest of the judged dialogue; empty if the file does not state it."""
 
     def labelled(self, case: Case, base: Verdict) -> Verdict:
         """Return the verdict ``base`` with the file's labels for the case's requirements."""
@@ -412,11 +412,11 @@ class RecordedJudge:
         return cls(spec, entries, all(_digest(entry) for entry in entries.values()), checks)
 
     def context(self, case: Case, trajectory: Trajectory) -> JudgedDialogue:
-        """Return the dialogue as the checks read it."""
+        """Return the dialogue in the form that checks read."""
         return JudgedDialogue.of(case, trajectory, {}) if self.checks is None else self.checks.context(case, trajectory)
 
     def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
-        """Return the file's labels, and those of a Python body; requirements in neither are unevaluated."""
+        """Return the labels of the file and of a Python body; requirements in neither are unevaluated."""
         verdict = self._recorded(case, trajectory)
         if decided is None or unjudgeable(case, trajectory, self.spec, BY_FILE) is not None:
             return verdict
@@ -426,7 +426,7 @@ class RecordedJudge:
         return verdict.model_copy(update={"labels": tuple(by_id.values())})
 
     def _recorded(self, case: Case, trajectory: Trajectory) -> Verdict:
-        """Return the file's verdict on a trajectory; unevaluated where it has none or is about another dialogue."""
+        """Return the file's verdict on a trajectory; unevaluated if there is none or it concerns another dialogue."""
         broken = unjudgeable(case, trajectory, self.spec, BY_FILE)
         if broken is not None:
             return broken
@@ -448,7 +448,7 @@ class RecordedJudge:
         return self._with_besides(entry.labelled(case, base), case, trajectory, ())
 
     def _with_besides(self, verdict: Verdict, case: Case, trajectory: Trajectory, saved: Sequence[Label]) -> Verdict:
-        """Return the verdict with the extra labels that metrics ask for: the file's, else those by rules."""
+        """Return the verdict with the extra labels that metrics need: from the file, otherwise by rules."""
         if self.checks is None or not self.checks.besides:
             return verdict
         kinds = self.checks.besides
@@ -463,7 +463,7 @@ def _refused(case: Case, base: Verdict, why: str) -> Verdict:
 
 
 def _digest(entry: Entry) -> str:
-    """Return the digest of the dialogue that an entry is about; empty where it does not say."""
+    """Return the digest of the dialogue of an entry; empty if the entry does not state it."""
     return trajectory_digest(entry.trajectory) if isinstance(entry, Scorecard) else entry.trajectory
 
 
@@ -494,7 +494,7 @@ def _saved_verdict(case: Case, saved: Scorecard, base: Verdict) -> Verdict:
 
 
 def _saved_label(requirement: Requirement, label: Label | None) -> Label:
-    """Return a saved label; unevaluated where it is missing or its kind or level does not fit the requirement."""
+    """Return a saved label; unevaluated if it is missing or its kind or level does not match the requirement."""
     if label is None:
         return unevaluated(requirement, "the saved run does not judge this requirement", by=BY_FILE)
     if label.kind != requirement.kind:

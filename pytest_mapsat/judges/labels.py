@@ -88,7 +88,7 @@ def evaluate(check: Check, context: JudgedDialogue) -> Finding:
 
 
 def _with_late_calls(check: Check, context: JudgedDialogue) -> Finding:
-    """Judge a check; where calls came after the last reply, it must hold with and without them."""
+    """Judge a check; if calls came after the last reply, the check must hold with and without these calls."""
     finding = _evaluate(check, context)
     if not context.trajectory.after_end or finding.passed is False:
         return finding
@@ -97,7 +97,7 @@ def _with_late_calls(check: Check, context: JudgedDialogue) -> Finding:
 
 
 def _evaluate(check: Check, context: JudgedDialogue) -> Finding:
-    """Judge a check on the recorded episode, and note the family of the prose that was read for it."""
+    """Judge a check on the recorded episode, and record which family of prose it read."""
     finding = left_open(check, FUNCTION_OF[type(check)](check, context), context)
     finding = finding if check.parts else finding._replace(check=check.kind)
     if finding.reading or not check.family:
@@ -124,7 +124,7 @@ _BLAME_BY_ENDING: dict[str, Blame] = {"user_error": "user", "infrastructure_erro
 
 
 def labels_of(case: Case, context: JudgedDialogue, *, seconds: float = inf) -> tuple[Label, ...]:
-    """Return the labels that checks give the requirements of a case, in their order.
+    """Return the labels of a case's requirements from their checks, in the order of the requirements.
 
     Args:
         case: the case.
@@ -161,7 +161,7 @@ def label_of(requirement: Requirement, context: JudgedDialogue) -> Label:
 
 
 def label_valued(requirement: Requirement, finding: Finding, context: JudgedDialogue) -> Label:
-    """Return the label for a finding: 1 where it passed, 0 where it failed, unevaluated where undecided."""
+    """Return the label for a finding: 1 for passed, 0 for failed, unevaluated for undecided."""
     return _label(requirement, None if finding.passed is None else float(finding.passed), finding, context)
 
 
@@ -179,7 +179,7 @@ def _levelled(requirement: Requirement, context: JudgedDialogue) -> Label:
 
 
 def _label(requirement: Requirement, value: float | None, finding: Finding, context: JudgedDialogue) -> Label:
-    """Return the label for a value and finding; unevaluated where calls missed or the failure is suspect."""
+    """Return the label for a value and finding; unevaluated if calls were missed or the failure is unreliable."""
     finding = finding._replace(missed=context.excused(finding.missed))
     cell = ""
     if value == 0 and finding.reading and not finding.missed:
@@ -224,7 +224,7 @@ def all_unevaluated(case: Case, why: str, blame: Blame, by: str) -> tuple[Label,
 
 
 def unjudgeable(case: Case, trajectory: Trajectory, judge: str, by: str) -> Verdict | None:
-    """Return the verdict on an episode that was broken by something other than the agent; None where it can be judged."""
+    """Return the verdict on an episode that broke through no fault of the agent; None if the episode can be judged."""
     fault = trajectory.fault
     blame = fault.blame if fault else _BLAME_BY_ENDING.get(trajectory.ending)
     if blame not in _NOT_THE_AGENT:
@@ -234,7 +234,7 @@ def unjudgeable(case: Case, trajectory: Trajectory, judge: str, by: str) -> Verd
 
 
 def too_long(case: Case, trajectory: Trajectory, judge: str, by: str, longest: int) -> Verdict | None:
-    """Return the verdict on a dialogue with more agent characters than are read; None where it is short enough."""
+    """Return the verdict on a dialogue with too many agent characters to read; None if it is short enough."""
     characters = sum(
         len(turn.text) + (len(json.dumps(turn.output)) if turn.output else 0) for turn in trajectory.replies
     )
@@ -245,7 +245,7 @@ def too_long(case: Case, trajectory: Trajectory, judge: str, by: str, longest: i
 
 
 def is_level(requirement: Requirement, value: float) -> bool:
-    """Return whether a requirement of this kind can have the value: 0 or 1, or a level between for a soft one."""
+    """Return whether a requirement of this kind can have the value: 0 or 1, or an intermediate level for a soft requirement."""
     return value in (SOFT_LEVELS if requirement.kind == "soft" else (0.0, 1.0))
 
 
@@ -266,12 +266,12 @@ class Observed(Requirement):
 
     @property
     def part(self) -> str:
-        """The name of its part in the data that a model is shown."""
+        """The name of the matching part in the data for a model."""
         return self.id.replace("step", "thought").replace(":", "-")
 
 
 def besides(case: Case, context: JudgedDialogue, kinds: Collection[str]) -> tuple[tuple[Observed, Label], ...]:
-    """Return the steps, things and qualities that are judged in addition to requirements, each with its label by rules.
+    """Return the steps, things and qualities that are judged besides requirements, each with its label by rules.
 
     Args:
         case: the case.

@@ -116,7 +116,7 @@ SCHEMA = _object(
 
 @dataclass(frozen=True)
 class AskedRequirements:
-    """The requirements of one dimension of one dialogue, in the order in which one vote is asked, and numbered from 1; the language is a BCP 47 tag.
+    """The requirements in one dimension of one dialogue, numbered from 1 in the order of one vote; the language is a BCP 47 tag.
 
     ``window``: which window of the dialogue is shown, and ``standing``: how each requirement stands after those before; empty where the whole is shown.
     """
@@ -147,7 +147,7 @@ class AskedRequirements:
         return {"role": "system", "content": instructions}, {"role": "user", "content": dialogue}
 
     def _line(self, number: int, requirement: Requirement) -> str:
-        """Return the numbered line of a requirement, with the kind of verdict expected and, in windows, its verdict so far."""
+        """Return the numbered line of a requirement, with the expected kind of verdict and, in windows, the verdict so far."""
         words = "fact" if requirement.kind == "fact" else "level" if has_levels(requirement) else "yes-or-no"
         so_far = f" (so far: {self.standing.get(requirement.id, 'open')})" if self.window else ""
         return f"{number}. [{words}] {' '.join(requirement.text.split())}{so_far}"
@@ -177,18 +177,18 @@ def shuffled(requirements: Sequence[Requirement], *seed: Json) -> tuple[Requirem
 
 
 def dimension_of(requirement: Requirement) -> str:
-    """Return the dimension that a requirement is asked in: its kind, but "explicit" for asked, "implicit" for hard and soft."""
+    """Return the dimension of a requirement: its kind, but "explicit" for asked, "implicit" for hard and soft."""
     return {"asked": "explicit", "hard": "implicit", "soft": "implicit"}.get(requirement.kind, requirement.kind)
 
 
 def has_levels(requirement: Requirement) -> bool:
-    """Return whether a requirement is judged by degrees: a quality, or a soft one without its own check."""
+    """Return whether a requirement is judged by degrees: a quality, or a soft requirement without its own check."""
     return requirement.kind in ("soft", QUALITY) and requirement.check is None
 
 
 @dataclass(frozen=True)
 class Opinion:
-    """A verified answer on one requirement: the verdict, its reason on one line, and the quotes it rests on."""
+    """A verified answer on one requirement: the verdict, its reason on one line, and the supporting quotes."""
 
     verdict: str
     reason: str
@@ -256,7 +256,7 @@ def _opinion(
 
 
 def _verdict(given: Any, requirement: Requirement) -> str:
-    """Return an entry's verdict as one of the words that fit the requirement. Raises _BadEntryError."""
+    """Return an entry's verdict as one of the words allowed for the requirement. Raises _BadEntryError."""
     word = f"{given:g}" if isinstance(given, int | float) and not isinstance(given, bool) else given
     word = word.strip().lower() if isinstance(word, str) else ""
     word = {"1.0": "1", "0.0": "0"}.get(word, word)
@@ -271,24 +271,24 @@ def _verdict(given: Any, requirement: Requirement) -> str:
 
 
 def _get(value: Any, key: str) -> Any:
-    """Return a key's value; None where it is missing or the container is not an object."""
+    """Return a key's value; None if it is missing or the container is not an object."""
     return value.get(key) if isinstance(value, dict) else None
 
 
 def _text(value: Any, key: str) -> str:
-    """Return the text at a key, cut to a maximum length; empty where there is none."""
+    """Return the text at a key, cut to a maximum length; empty if there is none."""
     text = _get(value, key)
     return text[:_LONGEST_TEXT] if isinstance(text, str) else ""
 
 
 def _listed(value: Any, key: str, most: int) -> list[Any]:
-    """Return the first elements of the list at a key; empty where there is none."""
+    """Return the first elements of the list at a key; empty if there is none."""
     listed = _get(value, key)
     return listed[:most] if isinstance(listed, list) else []
 
 
 def _quotes(entry: Mapping[str, Any], material: Material) -> Iterator[FoundWords]:
-    """Yield the quotes of an entry with their places in the material. Raises _BadEntryError where one is not found."""
+    """Yield the quotes of an entry with their places in the material. Raises _BadEntryError if a quote does not occur there."""
     for quote in _listed(entry, "quotes", _MOST_QUOTES):
         words = quote[:_LONGEST_TEXT] if isinstance(quote, str) else _text(quote, "words")
         place = material.find(words, _text(quote, "part").strip()) if words.strip() else None
@@ -303,7 +303,7 @@ def speaks_to_a_model(text: str) -> bool:
 
 
 def _speaks_to_the_judge(quote: FoundWords) -> bool:
-    """Return whether a quote is in a passage addressed to a judge, so that it proves nothing."""
+    """Return whether a quote lies in a passage addressed to a judge, so that the quote proves nothing."""
     text = quote.part.text
     for words, ends in ((_TO_THE_JUDGE, ("\n\n",)), (_PRAISES_ITSELF, (*".!?。！？\n",))):
         start = max(text.rfind(end, 0, quote.start) for end in ends) + 1
@@ -316,7 +316,7 @@ def _speaks_to_the_judge(quote: FoundWords) -> bool:
 def _figures(
     entry: Mapping[str, Any], requirement: Requirement, asked: AskedRequirements, context: JudgedDialogue
 ) -> Iterator[tuple[str, Outcome]]:
-    """Yield each figure of an entry in words, with the result of comparing it with known values. Raises _BadEntryError."""
+    """Yield each figure of an entry in words, with the result of its comparison with known values. Raises _BadEntryError."""
     for given in _listed(entry, "figures", _MOST_FIGURES):
         figure = ClaimedFigure(*(_text(given, name) for name in ("words", "unit", "value", "relation", "known")))
         words = figure.words[:_SHOWN]
@@ -335,7 +335,7 @@ def _figures(
 def _of_a_fact(
     verdict: str, figures: Sequence[tuple[str, Outcome]], requirement: Requirement, context: JudgedDialogue
 ) -> str:
-    """Return the verdict on a fact; a pass with no figure it could be about becomes not_stated.
+    """Return the verdict on a fact; a pass without any relevant figure becomes not_stated.
 
     Raises:
         _BadError: its own figures contradict it, or it is about figures and gives none to compare.
@@ -385,7 +385,7 @@ class Vote:
     usage: tuple[Usage, ...]
 
     def of(self, requirement: Requirement) -> str:
-        """Return the vote's verdict on a requirement; NO_VOTE without a reply, CANNOT_SAY where its answer was unusable."""
+        """Return the vote's verdict on a requirement; NO_VOTE without a reply, CANNOT_SAY for an unusable answer."""
         if requirement.id in self.opinions:
             return self.opinions[requirement.id].verdict
         return NO_VOTE if self.fault else CANNOT_SAY
@@ -418,12 +418,12 @@ class ModelJudge:
     window: Window | None = None
 
     def context(self, case: Case, trajectory: Trajectory) -> JudgedDialogue:
-        """Return the dialogue as the checks read it, with a way to ask the model."""
+        """Return the dialogue in the form that checks read; it can also query the model."""
         context = self.checks.context(case, trajectory)
         return replace(context, ask=partial(self._said_of, case, context))
 
     def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
-        """Return one label for each requirement of the case, with the votes and who gave it.
+        """Return one label for each requirement of the case, with its votes and its source.
 
         An episode that something other than the agent broke is not judged; one without words of the agent is left to the checks.
         """
@@ -454,7 +454,7 @@ class ModelJudge:
         )
 
     def _said_of(self, case: Case, context: JudgedDialogue, text: str, blocks: Blocks | None) -> Finding:
-        """Return the finding of the votes on a sentence that a Python body asks about."""
+        """Return the votes' finding on a sentence from a Python body."""
         asked = Requirement(id="judged", kind="hard", text=text)
         (votes,) = self._votes(case, context.trajectory, {dimension_of(asked): [asked]}, context).values()
         if blocks is not None:
@@ -464,7 +464,7 @@ class ModelJudge:
         return Finding(passed, label.why.removeprefix(UNDECIDED), broken=label.blame is not None)
 
     def _asked(self, requirements: Sequence[Requirement], labels: Mapping[str, Label]) -> dict[str, list[Requirement]]:
-        """Return the requirements to ask the model about, by dimension, without those already settled."""
+        """Return the unsettled requirements to ask the model about, by dimension."""
         doubted = {
             self._dimension(requirement)
             for requirement in requirements
@@ -483,14 +483,14 @@ class ModelJudge:
         return asked
 
     def _dimension(self, requirement: Requirement) -> str:
-        """Return the dimension of a requirement: WINDOWED where it is followed through windows, else by its kind."""
+        """Return the dimension of a requirement: WINDOWED if it is followed through windows, otherwise its kind."""
         followed = self.window is not None and requirement.scope == "trajectory" and requirement.kind != "policy"
         return WINDOWED if followed else dimension_of(requirement)
 
     def _votes(
         self, case: Case, trajectory: Trajectory, asked: Mapping[str, Sequence[Requirement]], context: JudgedDialogue
     ) -> dict[str, list[Vote]]:
-        """Return all votes by dimension, with one request a vote and several in parallel."""
+        """Return all votes by dimension, with one request per vote and several requests in parallel."""
         if not asked:
             return {}
         _ = context.replies, context.evidence  # read once, before several threads want them
@@ -515,7 +515,7 @@ class ModelJudge:
         context: JudgedDialogue,
         vote: int,
     ) -> Vote:
-        """Return a vote from asking window by window; the last opinion counts, and an unusable one reopens a requirement."""
+        """Return a vote collected window by window; the last opinion counts, and an unusable opinion reopens a requirement."""
         opinions: dict[str, Opinion] = {}
         problems: dict[str, str] = {}
         fault = ""
@@ -543,7 +543,7 @@ class ModelJudge:
         return Vote(opinions, problems, fault if problems else "", tuple(usage))
 
     def _vote(self, asked: AskedRequirements, context: JudgedDialogue, trial: int, vote: int) -> Vote:
-        """Ask the model, verify the reply against the dialogue, ask once more where it fails, and return the vote."""
+        """Ask the model, verify the reply against the dialogue, repeat the request once if it fails, and return the vote."""
         if self.client is None:
             return Vote({}, {}, "no way to models is open here", ())
         first = request = Request(
@@ -577,7 +577,7 @@ class ModelJudge:
 
 
 def _wants_agreement(check: Check) -> bool:
-    """Return whether a check asks for the user's agreement: a model that judges it is shown what is open."""
+    """Return whether a check requires the user's agreement; the model then sees which points are open."""
     return isinstance(check, Calls) and check.agreed
 
 
@@ -602,7 +602,7 @@ def majority(votes: Sequence[str], requirement: Requirement) -> str:
 
 
 def _label(requirement: Requirement, votes: Sequence[Vote], before: Label) -> Label:
-    """Return the label that the votes give a requirement; unevaluated with a reason where they give none."""
+    """Return the label of a requirement from the votes; unevaluated with a reason if the votes give none."""
     listed = tuple(vote.of(requirement) for vote in votes)
     verdict = majority(listed, requirement)
     label = Label(
@@ -637,7 +637,7 @@ def _label(requirement: Requirement, votes: Sequence[Vote], before: Label) -> La
 
 
 def _why_open(requirement: Requirement, votes: Sequence[Vote], listed: Sequence[str]) -> tuple[str, bool]:
-    """Return why votes give no label, and whether the judge is to blame, as it is where replies are missing."""
+    """Return why votes give no label, and whether the judge is to blame, as for missing replies."""
     opinions = [vote.opinions[requirement.id] for vote in votes if requirement.id in vote.opinions]
     faults = [vote.fault for vote in votes if vote.fault and requirement.id not in vote.opinions]
     if faults:
@@ -687,7 +687,7 @@ def windows_of(trajectory: Trajectory, window: Window) -> list[SeenWindow]:
 
 
 def _seen(trajectory: Trajectory, messages: Sequence[tuple[int, int | None]], place: str) -> SeenWindow:
-    """Return one window: the dialogue with all texts and calls outside of it emptied."""
+    """Return one window: the dialogue with all texts and calls outside the window emptied."""
     texts = frozenset(turn for turn, at in messages if at is None) | {0}
     calls = {(turn, at) for turn, at in messages if at is not None}
     turns = [

@@ -55,7 +55,7 @@ _MOST_TRIED = 200
 
 @cache
 def _seen(char: str) -> str:
-    """Return a character, or a zero-width space for an invisible one, so that positions stay the same."""
+    """Return a character, or a zero-width space for an invisible character, so that positions stay the same."""
     hidden = unicodedata.category(char) in _HIDDEN and char not in "\n\t"
     return "\u200b" if hidden or _SELECTORS.match(char) else char
 
@@ -67,7 +67,7 @@ def visible(text: str) -> str:
 
 @cache
 def _is_left_out(char: str) -> bool:
-    """Return whether quotes are compared without this character: blanks, marks and symbols."""
+    """Return whether a character is ignored when quotes are compared: blanks, marks and symbols."""
     return char.isspace() or char in _LEFT_OUT or unicodedata.category(char) == "So"
 
 
@@ -77,7 +77,7 @@ def _folded(text: str) -> Folded:
 
 
 def compact(text: str) -> str:
-    """Return a text as quotes are compared: folded, without blanks, emphasis and hidden characters."""
+    """Return a text in the form for comparing quotes: folded, without blanks, emphasis and hidden characters."""
     return "".join(char for char in _folded(text).text if not _is_left_out(char))
 
 
@@ -90,7 +90,7 @@ def _compacted(text: str) -> tuple[Folded, str, list[int]]:
 
 
 def _place_of(quote: str, text: str) -> tuple[int, int] | None:
-    """Return where a quote occurs in a text, with ``...`` as a gap; None where it does not or is a single character."""
+    """Return the place of a quote in a text, with ``...`` as a gap; None if it does not occur or is a single character."""
     pieces = [piece for part in _LEFT_BETWEEN.split(quote.strip(_ENDS)) if (piece := compact(part))]
     letters = "".join(pieces)
     if len(letters) < 2 or not any(map(str.isalnum, letters)):  # noqa: PLR2004  a pair
@@ -113,7 +113,7 @@ def _place_of(quote: str, text: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class DialoguePart:
-    """One named part of the dialogue as a model is shown it, such as ``reply-1`` or ``call-3``.
+    """One named part of the dialogue in the data for a model, such as ``reply-1`` or ``call-3``.
 
     ``turn`` is the index of the turn in ``Trajectory.turns`` whose text it is, as it was ``written``; -1 for what is no turn's text.
     """
@@ -126,11 +126,11 @@ class DialoguePart:
 
     @property
     def text(self) -> str:
-        """The text in which quotes are searched: as written for turns, else as shown."""
+        """The text that is searched for quotes: the original of a turn, otherwise the displayed text."""
         return self.written if self.turn >= 0 else self.shown
 
     def find(self, quote: str) -> FoundWords | None:
-        """Return the place of a quote in the words that were shown; None where it is not among them."""
+        """Return the place of a quote in the displayed words; None if it does not occur."""
         span = _place_of(quote, self.text)
         return None if span is None or _place_of(quote, self.shown) is None else FoundWords(self, *span)
 
@@ -145,12 +145,12 @@ class FoundWords:
 
     @property
     def text(self) -> str:
-        """The words as they were written, cut where they are very long."""
+        """The words as written, cut if they are very long."""
         return self.part.text[self.start : min(self.end, self.start + _LONGEST_QUOTE)]
 
     @property
     def quote(self) -> Quote | None:
-        """The words as a quote of a turn; None where the part is not a turn."""
+        """The words as a quote of a turn; None if the part is not a turn."""
         if self.part.turn < 0:
             return None
         return Quote(turn=self.part.turn, start=self.start, end=self.start + len(self.text), text=self.text)
@@ -158,20 +158,20 @@ class FoundWords:
 
 @dataclass(frozen=True)
 class Material:
-    """All parts that a model is shown of a dialogue, in order, and how many calls did not fit."""
+    """All parts of a dialogue in the data for a model, in order, and the number of omitted calls."""
 
     parts: tuple[DialoguePart, ...]
     left_out: int = 0
 
     @cached_property
     def fence(self) -> str:
-        """A mark that occurs in no part; the same parts give the same mark."""
+        """A mark that occurs in no part; the same parts always have the same mark."""
         texts = [part.shown for part in self.parts]
         marks = (f"DATA-{digest([number, texts], 12)}" for number in count())
         return next(mark for mark in marks if mark.casefold() not in "\n".join(texts).casefold())
 
     def find(self, words: str, name: str = "", kind: PartKind | None = None) -> FoundWords | None:
-        """Return the place of words, in the named part first, then in the other parts of the kind; None where no part has them."""
+        """Return the place of words, searching the named part first, then other parts of the kind; None if they do not occur."""
         listed = [part for part in self.parts if kind in (None, part.kind)]
         ordered = sorted(listed, key=lambda part: part.name != name)
         return next((match for part in ordered if (match := part.find(words)) is not None), None)
@@ -186,7 +186,7 @@ class Material:
 def material_of(
     case: Case, trajectory: Trajectory, requirements: Sequence[Requirement], context: JudgedDialogue, *, about: str = ""
 ) -> Material:
-    """Return what a model is shown of a dialogue to judge some requirements.
+    """Return the material of a dialogue that a model needs to judge some requirements.
 
     Calls of the tools that the requirements' checks name come first, then those whose results hold things that the replies or the requirements name, then the
     others, later calls first; they are shown in the order in which they were made.
@@ -242,7 +242,7 @@ def _situation(
 
 
 def _turns(trajectory: Trajectory) -> list[DialoguePart]:
-    """Return a part for each turn; where space is short, later turns are kept and earlier ones cut."""
+    """Return a part for each turn; if space is short, later turns are kept and earlier turns cut."""
     room: dict[PartKind, int] = {"user": USER_CHARACTERS, "reply": REPLY_CHARACTERS}
     left = {kind: sum((turn.role == "user") == (kind == "user") for turn in trajectory.turns) for kind in room}
     parts: list[DialoguePart] = []
@@ -257,7 +257,7 @@ def _turns(trajectory: Trajectory) -> list[DialoguePart]:
 
 
 def _cut(text: str, room: int) -> str:
-    """Return a text cut in the middle to a number of characters, plus a note of how many are missing."""
+    """Return a text cut in the middle to a number of characters, plus a note of the number of omitted characters."""
     if len(text) <= room:
         return text
     half = room // 2
@@ -265,7 +265,7 @@ def _cut(text: str, room: int) -> str:
 
 
 class _Choice:
-    """Says which calls matter for some requirements, by the tools and things that they and the dialogue mention."""
+    """Selects the calls that matter for some requirements, by the tools and things mentioned there and in the dialogue."""
 
     def __init__(self, trajectory: Trajectory, requirements: Sequence[Requirement], context: JudgedDialogue) -> None:
         texts = [*(turn.text for turn in trajectory.turns), *(requirement.text for requirement in requirements)]
@@ -282,7 +282,7 @@ class _Choice:
         return any(name in text for name in self.names)
 
     def rank(self, step: Step) -> int:
-        """Return a call's rank, 0 for the most important: 2, less 1 for a tool and 1 for a thing that is mentioned."""
+        """Return a call's rank, from 0 for the most important: 2, minus 1 for a mentioned tool and 1 for a mentioned thing."""
         return 2 - (step.tool in self.tools) - self.names_one(step.result)
 
 
@@ -369,13 +369,13 @@ class ClaimedFigure:
 
 
 class UncheckedError(Exception):
-    """A figure cannot be compared: the model misread it, or it rests on numbers that the data do not have."""
+    """A figure cannot be compared: the model misread it, or used numbers that the data do not contain."""
 
 
 def compare(
     figure: ClaimedFigure, place: FoundWords, requirement: Requirement, material: Material, context: JudgedDialogue
 ) -> Outcome:
-    """Return whether a figure has its stated relation to the known values; ``open`` where nothing is known.
+    """Return whether a figure has its stated relation to the known values; ``open`` if there are none.
 
     Args:
         figure: the figure.
@@ -403,7 +403,7 @@ def compare(
 
 
 def _has(numbers: Collection[float], number: float) -> bool:
-    """Return whether a number occurs in the data, in its own or a converted unit; small whole numbers always do."""
+    """Return whether a number occurs in the data, in its own or a converted unit; small whole numbers always count as present."""
     scaled = (number, number * 1000, number / 1000, number * 60, number / 60)
     return (number == int(number) and 0 < number <= _SMALL) or any(
         abs(amount - other) <= _ROUNDING * max(1.0, abs(amount)) for amount in scaled for other in numbers
@@ -411,7 +411,7 @@ def _has(numbers: Collection[float], number: float) -> bool:
 
 
 def _same_text(figure: ClaimedFigure, place: FoundWords, texts: Sequence[str]) -> Outcome:
-    """Compare a text such as a phone number with the known one, by digits where it has enough, else by letters."""
+    """Compare a text such as a phone number with the known text: by digits if there are enough, otherwise by letters."""
     value, expected = _comparable_form(figure.value), _comparable_form(figure.known)
     if not value or value not in _comparable_form(place.text):
         raise UncheckedError(f"the value {figure.value!r} does not occur in the words {figure.words!r}")
@@ -427,7 +427,7 @@ def _comparable_form(text: str) -> str:
 
 
 def _value(figure: ClaimedFigure) -> float:
-    """Return a figure's value as a number, a clock time as minutes. Raises UncheckedError where it is neither."""
+    """Return a figure's value as a number, or as minutes for a clock time. Raises UncheckedError for any other value."""
     text = _UNIT_WORDS.sub("", figure.value).strip()
     if figure.unit == "clock" and (clock := _CLOCK.fullmatch(text)):
         return _minutes(*clock.groups())
@@ -438,7 +438,7 @@ def _value(figure: ClaimedFigure) -> float:
 
 
 def _read(figure: ClaimedFigure, value: float, place: FoundWords, context: JudgedDialogue) -> Quantity | Clock | None:
-    """Return the figure that our own reader finds in these words; None where it finds none there.
+    """Return the figure that the built-in reader finds in these words; None if it finds none.
 
     Raises:
         UncheckedError: they read figures there, and none of this value.
@@ -461,12 +461,12 @@ def _read(figure: ClaimedFigure, value: float, place: FoundWords, context: Judge
 
 
 def _canonical(figure: ClaimedFigure) -> tuple[str, float]:
-    """Return the reader's unit for a figure, empty for any, and the factor to convert to it."""
+    """Return the reader's unit for a figure (empty for any unit), and the factor for the conversion."""
     return ("", 1.0) if figure.unit in ("count", "clock", "text") else UNITS[figure.unit]
 
 
 def _says(read: Quantity | Clock, value: float) -> bool:
-    """Return whether a figure or time that was read includes a value."""
+    """Return whether a parsed figure or time includes a value."""
     if isinstance(read, Clock):
         return any((at - int(value)) % _HALF_DAY == 0 for at in read.minutes)
     give = _ROUNDING * max(1.0, abs(value))
@@ -474,7 +474,7 @@ def _says(read: Quantity | Clock, value: float) -> bool:
 
 
 def _calculated(figure: ClaimedFigure, data: Collection[float], clocks: Collection[int]) -> float:
-    """Return the known value: a number of the data, or the result of a formula of such numbers, parsed but never executed.
+    """Return the known value: a number in the data, or the result of a formula of such numbers, which is parsed but never executed.
 
     Raises:
         UncheckedError: it is none, or rests on a number that the data do not have.
@@ -500,7 +500,7 @@ def _calculated(figure: ClaimedFigure, data: Collection[float], clocks: Collecti
 
 
 def _worked_out(node: ast.expr, numbers: Sequence[float]) -> float:
-    """Return the value of a parsed formula, with ``n0``, ``n1`` for its numbers. Raises ValueError for anything else."""
+    """Return the value of a parsed formula with the variables ``n0``, ``n1`` for its numbers. Raises ValueError for anything else."""
     if isinstance(node, ast.Name):
         return numbers[int(node.id[1:])]
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
@@ -511,7 +511,7 @@ def _worked_out(node: ast.expr, numbers: Sequence[float]) -> float:
 def _in_time(
     figure: ClaimedFigure, value: float, expected: float, read: Quantity | Clock | None, requirement: Requirement
 ) -> bool:
-    """Return whether a time has its stated relation to the expected one, within the tolerance."""
+    """Return whether a time has its stated relation to the expected time, within the tolerance."""
     own = max((check.tolerance_min for check in requirement.leaves if isinstance(check, ClockTime)), default=1)
     slack = max(own, _ABOUT_MINUTES if read is not None and read.approx != "exact" else 1)
     if figure.relation == "equal":
@@ -526,7 +526,7 @@ def _in_time(
 def _in_size(
     figure: ClaimedFigure, value: float, expected: float, read: Quantity | Clock | None, requirement: Requirement
 ) -> bool:
-    """Return whether a figure has its stated relation to the expected one, allowing for units, rounding and tolerance."""
+    """Return whether a figure has its stated relation to the expected figure, allowing for units, rounding and tolerance."""
     unit, scale = _canonical(figure)
     low, high = (read.low, read.high) if isinstance(read, Quantity) else (value * scale, value * scale)
     if figure.relation == "at_most":

@@ -65,14 +65,14 @@ _LISTED = 2
 
 @judges(Says)
 def says(check: Says, context: JudgedDialogue) -> Finding:
-    """Judge whether some phrases are said and others are not."""
+    """Judge whether the replies say some phrases and do not say others."""
     parts = [_said(check, context)] if check.any or check.all else []
     parts += [_not_said(check, context)] if check.none else []
     return every(parts) if len(parts) > 1 else parts[0]
 
 
 def _said(check: Says, context: JudgedDialogue) -> Finding:
-    """Judge whether a phrase of ``any`` and each of ``all`` is said, and not under a negation."""
+    """Judge whether the replies say a phrase of ``any`` and each phrase of ``all``, without a negation."""
     groups = ([check.any] if check.any else []) + [(phrase,) for phrase in check.all]
     wanted = f"a reply says {', and '.join(one_of(group) for group in groups)}"
     each = [context.phrased(group, check.turn) for group in groups]
@@ -96,7 +96,7 @@ def _said(check: Says, context: JudgedDialogue) -> Finding:
 
 
 def _not_said(check: Says, context: JudgedDialogue) -> Finding:
-    """Judge whether no phrase of ``none`` is said, except under a negation or in a question.
+    """Judge whether the replies say no phrase of ``none``, except under a negation or in a question.
 
     A fact is not kept for its words being absent: other words may say the same. It holds where they are denied, or nothing is said.
     """
@@ -187,13 +187,13 @@ def _in_a_name(document: Document, mention: Mention) -> bool:
 
 
 def _owned(document: Document, mention: Mention, groups: Groups) -> bool:
-    """Return whether the way of travelling is one that the user already planned: "in time for your train"."""
+    """Return whether the user already planned the way of travelling: "in time for your train"."""
     before = document.text[: mention.span.start].lower().rstrip(" ")
     return before.endswith(tuple(groups.get("owned", ())))
 
 
 def _not_sent_by(document: Document, mention: Mention, groups: Groups) -> bool | None:
-    """Return True if the reply does not send the user by a named way, False if it does, None where that is unclear."""
+    """Return True if the reply does not send the user by a named way, False if it does, None if this is unclear."""
     open_ = mention.stance in ("affirmed", "described", "unclear")
     lead = fold_phrase(document.text[document.clauses[mention.clause].start : mention.span.start])
     if open_ and any(word in lead for word in groups.get("needless", ())):
@@ -210,7 +210,7 @@ def _words_turned_down(document: Document, mention: Mention) -> bool:
 
 
 def _meant(document: Document, mention: Mention) -> bool | None:
-    """Return whether words are said and really meant.
+    """Return whether words are said and seriously meant.
 
     False where they are denied or asked, None where they are compared, or a denial stands earlier in the clause.
     """
@@ -234,7 +234,7 @@ def _meant(document: Document, mention: Mention) -> bool | None:
 
 
 def _plainly(document: Document, mention: Mention, how: Literal["affirmed", "denied"], context: JudgedDialogue) -> bool:
-    """Return whether a plain sentence affirms or denies words; always True for names, addresses and numbers."""
+    """Return whether a simple sentence affirms or denies words; always True for names, addresses and numbers."""
     phrase, streets = mention.keys[0], pack_of(context.language, context.vocabulary).names["numbered_street"]
     words = phrase.split()
     street = phrase.endswith(tuple(streets)) and not phrase.endswith(_INDOORS)
@@ -248,7 +248,7 @@ def _plainly(document: Document, mention: Mention, how: Literal["affirmed", "den
 
 
 def _surely(document: Document, mention: Mention) -> bool | None:
-    """Return whether words are surely meant; None where they only locate something or a negation precedes them."""
+    """Return whether words are surely meant; None if they only describe a location or follow a negation."""
     meant = _meant(document, mention)
     located = mention.stance == "landmark"
     open_ = located or _denied_before(document, mention, document.sentences[mention.sentence].start)
@@ -256,18 +256,18 @@ def _surely(document: Document, mention: Mention) -> bool | None:
 
 
 def _denied_before(document: Document, mention: Mention, start: int) -> bool:
-    """Return whether a negation is between a position and the words; a comma after it makes it an answer ("No, it has gone")."""
+    """Return whether a negation lies between a position and the words; a negation before a comma is an answer ("No, it has gone")."""
     denials = [span for span in document.negations if start <= span.start and span.end <= mention.span.start]
     return any(document.text[span.end : span.end + 1] not in (",", "，") for span in denials)
 
 
 def has_any(text: str, phrases: Iterable[str]) -> bool:
-    """Return whether a text contains one of the phrases, in Latin script only as whole words (a plain plural counts)."""
+    """Return whether a text contains one of the phrases; in Latin script only as whole words (a regular plural counts)."""
     return place_of(text, phrases) is not None
 
 
 def place_of(text: str, phrases: Iterable[str]) -> tuple[int, int] | None:
-    """Return start and end, in the folded text, of the first listed phrase that occurs; None where none does."""
+    """Return start and end, in the folded text, of the first listed phrase that occurs; None if none occurs."""
     text = fold_phrase(text)
     for phrase in map(fold_phrase, phrases):
         at = word_at(text, phrase)
@@ -290,7 +290,7 @@ _LONGEST = 8
 
 @judges(Located)
 def located(check: Located, context: JudgedDialogue) -> Finding:
-    """Judge whether what a reply proposes, or the point it gives, lies in the required place."""
+    """Judge whether a reply's recommendation, or the point it gives, lies in the required place."""
     wanted = _place_wanted(check)
     fits: list[tuple[Document, Span]] = []
     wrong: list[tuple[Document, Span]] = []
@@ -341,7 +341,7 @@ def _by_name(check: Located, context: JudgedDialogue, wanted: str) -> Finding:
 
 @judges(Addressed)
 def addressed(check: Addressed, context: JudgedDialogue) -> Finding:
-    """Judge whether a reply gives the right part of an address: one of ``names``, not another name with one of the endings."""
+    """Judge whether a reply gives the right part of an address: one of ``names``, and no other name with one of the endings."""
     wanted = f"a reply says {one_of(check.names) if check.names else f'a name that ends with {one_of(check.endings)}'}"
     documents = context.read(check.turn)
     occurrences = [occurrence for document in documents for occurrence in _occurrences(document, check.names)]
@@ -362,7 +362,7 @@ def addressed(check: Addressed, context: JudgedDialogue) -> Finding:
 
 
 def _occurrences(document: Document, names: tuple[str, ...]) -> Iterator[tuple[Document, Span, bool]]:
-    """Yield the first of the names found in each sentence, and whether it is outside questions and negations."""
+    """Yield the first matching name in each sentence, and whether it is outside questions and negations."""
     asked = {question.sentence for question in document.questions}
     for number, sentence in enumerate(document.sentences):
         text = document.words(sentence).lower()
@@ -387,7 +387,7 @@ def _same_clause(document: Document, span: Span, other: Span) -> bool:
 
 
 def _other_names(document: Document, check: Addressed) -> Iterator[Span]:
-    """Yield names with one of the endings, except those in ``besides``, from sentences that neither ask nor deny."""
+    """Yield names with one of the endings, except names in ``besides``, from sentences that neither ask nor deny."""
     asked = {question.sentence for question in document.questions}
     endings = sorted(check.endings, key=len, reverse=True)
     for number, sentence in enumerate(document.sentences):
@@ -428,20 +428,20 @@ _SAME_M = 30.0
 
 
 def _is_users(point: tuple[float, float], context: JudgedDialogue) -> bool:
-    """Return whether a point is the user's own location."""
+    """Return whether a point is the location of the user."""
     own = context.visible.context.location if context.visible else None
     return own is not None and distance_m(*point, own.lon, own.lat) <= _SAME_M
 
 
 def _lies(check: Located, point: tuple[float, float]) -> bool:
-    """Return whether a point lies within the check's distance; True where the check gives no point."""
+    """Return whether a point lies within the check's distance; True if the check gives no point."""
     if check.lon is None or check.lat is None:
         return True
     return distance_m(*point, check.lon, check.lat) <= check.metres
 
 
 def _place_wanted(check: Located) -> str:
-    """Return words for where the place must lie."""
+    """Return the required location in words."""
     if check.lon is None:
         return "a reply names a place or gives a point"
     return f"a reply names or gives a place within {check.metres:g} m of {check.lon:g},{check.lat:g}"
@@ -460,7 +460,7 @@ _BY_OTHER_WORDS = "which other words of the reply may recommend"
 
 @judges(Recommends)
 def recommends(check: Recommends, context: JudgedDialogue) -> Finding:
-    """Judge what the replies propose; each part of the check is judged by itself."""
+    """Judge the recommendations of the replies; each part of the check is judged separately."""
     parts: list[Finding] = []
     if check.of_results:
         parts.append(_of_results(check, context))
@@ -478,7 +478,7 @@ def recommends(check: Recommends, context: JudgedDialogue) -> Finding:
 
 
 def _of_results(check: Recommends, context: JudgedDialogue) -> Finding:
-    """Judge whether something (or everything) recommended is one of ``any_of`` and has the attributes of ``where``.
+    """Judge whether one (or every) recommendation is among ``any_of`` and has the attributes of ``where``.
 
     What the user names may be where the way leads, and no recommendation: where it alone fails the check, the check is undecided.
     """
@@ -529,7 +529,7 @@ def _recommended(
 
 
 def _settled(things: Sequence[Recommendation]) -> list[Recommendation]:
-    """Return the things with ``proposed`` decided where they are only described or proposed under a condition.
+    """Return the things with ``proposed`` decided for things that are only described or recommended under a condition.
 
     The only one is proposed. Beside a chosen one, one that is described is not, and one under a condition stays open.
     """
@@ -545,19 +545,19 @@ def _settled(things: Sequence[Recommendation]) -> list[Recommendation]:
 
 
 def _doubtful(wrong: Sequence[Recommendation], good: Sequence[Recommendation]) -> bool:
-    """Return whether words propose a fitting thing but only the reply's structure a wrong one, which may then be misread."""
+    """Return whether words recommend a matching thing but only the reply's layout recommends a wrong thing, which may be a misreading."""
     return any(thing.firmly for thing in good) and bool(wrong) and not any(thing.firmly for thing in wrong)
 
 
 def _proposes(context: JudgedDialogue, turn: WhichReply) -> bool:
-    """Return whether the replies propose any thing at all."""
+    """Return whether the replies recommend any thing at all."""
     return any(standing.proposed for standing in context.standings(turn).values())
 
 
 def _none_proposed(
     check: Recommends, things: Sequence[Recommendation], context: JudgedDialogue, wanted: str
 ) -> Finding:
-    """Return the finding where no candidate is proposed: a failure unless other words may recommend one."""
+    """Return the finding if no candidate is recommended: a failure unless other words may recommend a candidate."""
     stances = frozenset().union(*(thing.stances for thing in things))
     # After "You mean X?" a reply that says more may go on about it.
     doubtful = stances == {"asked"} or "rejected" in stances or _proposes(context, check.turn)
@@ -580,7 +580,7 @@ def _none_proposed(
 
 
 def _none_of(check: Recommends, context: JudgedDialogue) -> Finding:
-    """Judge whether nothing recommended is one of ``none_of`` or has all attributes of ``none_where``."""
+    """Judge whether no recommended thing is in ``none_of`` or has all attributes of ``none_where``."""
     if not context.names_things(check.of_tool):
         return _undeclared(check.of_tool)
     wanted = f"nothing recommended {_holds(check.none_of, check.none_where, 'or')}"
@@ -612,7 +612,7 @@ def _none_of(check: Recommends, context: JudgedDialogue) -> Finding:
 
 
 def _any_of(check: Recommends, context: JudgedDialogue) -> Finding:  # noqa: PLR0911  the cases, one after the other
-    """Judge whether one of ``any_of`` is proposed and none of ``none_of``.
+    """Judge whether a thing of ``any_of`` and no thing of ``none_of`` is recommended.
 
     An option that seems to be turned down is no failure by itself: words that are not understood may propose it.
     """
@@ -643,14 +643,14 @@ def _any_of(check: Recommends, context: JudgedDialogue) -> Finding:  # noqa: PLR
 
 
 def _turned_down(thing: Recommendation) -> bool:
-    """Return whether the replies turn a thing down, or deny it with words about it."""
+    """Return whether the replies reject a thing, or deny it with words about it."""
     return any(
         mention.stance == "rejected" or (mention.stance == "denied" and mention.why) for _, mention in thing.mentions
     )
 
 
 def _ruled_out(check: Recommends, context: JudgedDialogue) -> Finding:
-    """Judge whether one of ``turned_down`` is turned down and none is proposed."""
+    """Judge whether a thing of ``turned_down`` is rejected and none is recommended."""
     wanted = f"a reply turns down {one_of(check.turned_down)}"
     things = _named(check.turned_down, context, check.turn)
     proposed = [thing for thing in things if thing.proposed]
@@ -670,7 +670,7 @@ def _ruled_out(check: Recommends, context: JudgedDialogue) -> Finding:
 
 
 def _all_of(check: Recommends, context: JudgedDialogue) -> Finding:
-    """Judge whether at least ``at_least`` and at most ``at_most`` of the things are proposed.
+    """Judge whether at least ``at_least`` and at most ``at_most`` of the things are recommended.
 
     Too few are a failure only where none is proposed: beside some that are, words that are not understood may propose the others.
     """
@@ -701,7 +701,7 @@ def _all_of(check: Recommends, context: JudgedDialogue) -> Finding:
 def _not_proposed(
     groups: Sequence[Sequence[str]], each: Sequence[Sequence[Recommendation]]
 ) -> tuple[list[str], list[Recommendation]]:
-    """Return the first names of the groups with nothing proposed, and the things in them that may be proposed."""
+    """Return the first names of the groups without a recommendation, and the things in them that may be recommended."""
     lacking = [
         (names[0], things)
         for names, things in zip(groups, each, strict=True)
@@ -711,7 +711,7 @@ def _not_proposed(
 
 
 def _in_order(check: Recommends, context: JudgedDialogue) -> Finding:
-    """Judge whether all things are proposed in the given order, by their arrival times or else by the text."""
+    """Judge whether all things are recommended in the given order, by their arrival times or by the text."""
     wanted = f"a reply recommends {' before '.join(shown(names[0]) for names in check.in_order)}"
     each = [_named(names, context, check.turn) for names in check.in_order]
     missing, _ = _not_proposed(check.in_order, each)
@@ -739,14 +739,14 @@ def _in_order(check: Recommends, context: JudgedDialogue) -> Finding:
 
 
 def _rank(things: Sequence[Recommendation]) -> tuple[Document, Mention, Mention]:
-    """Return the reply of the first mention, and the first and last mention, of the proposed thing."""
+    """Return the reply of the first mention, and the first and last mention, of the recommended thing."""
     mentions = [pair for thing in things for pair in thing.mentions]
     (document, first), (_, last) = mentions[0], mentions[-1]
     return document, first, last
 
 
 def _listed(rank: tuple[Document, Mention, Mention]) -> bool:
-    """Return whether a thing is first proposed in a list item or a table row."""
+    """Return whether a thing is first recommended in a list item or a table row."""
     document, first, _ = rank
     return any(
         block.kind in ("item", "row") and block.span.start <= first.span.start < block.span.end
@@ -755,7 +755,7 @@ def _listed(rank: tuple[Document, Mention, Mention]) -> bool:
 
 
 def _arrival(things: Sequence[Recommendation], context: JudgedDialogue, turn: WhichReply) -> int | None:
-    """Return the arrival time at a thing in minutes; None where the replies give none or several."""
+    """Return the arrival time at a thing in minutes; None if the replies give none or several."""
     keys = {thing.key for thing in things}
     times = {
         time.minutes
@@ -769,7 +769,7 @@ def _arrival(things: Sequence[Recommendation], context: JudgedDialogue, turn: Wh
 def _entities(
     names: Sequence[str], where: Mapping[str, Match], tool: str | None, context: JudgedDialogue
 ) -> dict[str, list[Entity]]:
-    """Return the entities that may be recommended, by key: those of the check's tool, or places of any tool."""
+    """Return the entities that can be recommended, by key: those of the check's tool, or places from any tool."""
     by_key: dict[str, list[Entity]] = {}
     for entity in context.entities:
         if entity.tool == tool or (tool is None and entity.sort == "place"):
@@ -780,14 +780,14 @@ def _entities(
 
 
 def _fits(check: Recommends, key: str, entities: Sequence[Entity], calls: Sequence[Step]) -> bool | None:
-    """Return whether a thing has the name and attributes that the check asks for; None where unclear."""
+    """Return whether a thing has the name and attributes that the check requires; None if unclear."""
     if check.any_of and not any(key_of(name, (key,)) for name in check.any_of):
         return False
     return not check.where or _has_all(entities, check.where, calls)
 
 
 def breaks(check: Recommends, key: str, context: JudgedDialogue) -> bool | None:
-    """Return whether recommending one thing breaks a check; None where that is unclear.
+    """Return whether a recommendation of one thing breaks a check; None if this is unclear.
 
     A check that is about other things is not broken, nor is one that asks for any fitting thing by a further one that does not.
     """
@@ -806,7 +806,7 @@ def breaks(check: Recommends, key: str, context: JudgedDialogue) -> bool | None:
 
 
 def _has_all(entities: Sequence[Entity], where: Mapping[str, Match], calls: Sequence[Step]) -> bool | None:
-    """Return whether the things of one name have every attribute; None where they differ or it is unclear.
+    """Return whether the things with one name have every attribute; None if they differ or this is unclear.
 
     Records of one id are about one thing: an attribute that one of them lacks is looked for in the others.
     """
@@ -821,7 +821,7 @@ def _has_all(entities: Sequence[Entity], where: Mapping[str, Match], calls: Sequ
 
 
 def _has(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[Step]) -> bool | None:
-    """Return whether a thing has every attribute in one of its records; None where that is unclear."""
+    """Return whether a thing has every attribute in a single record; None if this is unclear."""
     each_fits: list[bool | None] = []
     for path, match in where.items():
         pairs = [(value, record) for record in records for value in values_at(record, path)]
@@ -834,21 +834,21 @@ def _has(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[St
 
 
 def _named(names: Iterable[str], context: JudgedDialogue, turn: WhichReply) -> list[Recommendation]:
-    """Return how the replies propose the things of these names, each once, without those they do not name."""
+    """Return how the replies recommend the things with these names, without duplicates and unmentioned things."""
     standings = context.standings(turn)
     keys = dict.fromkeys(key_of(name, context.keys) for name in names)
     return [standings[key] for key in keys if key in standings]
 
 
 def _unsaid(turn: WhichReply, why: str, wanted: str, context: JudgedDialogue) -> Finding:
-    """Return the finding where nothing is found: a failure if the replies say nothing, else unclear."""
+    """Return the finding for a missing recommendation: a failure if the replies say nothing, otherwise unclear."""
     if context.silent(turn):
         return Finding(False, why, wanted)
     return unclear((), f"{why}, {_LEFT_OPEN}", wanted)
 
 
 def _holds(names: Sequence[str], where: Mapping[str, Match], joint: str = "and") -> str:
-    """Return the wanted names and attributes as a predicate: ``is 'Old Mill' and has rating at least 4.5``."""
+    """Return the required names and attributes as a predicate: ``is 'Old Mill' and has rating at least 4.5``."""
     parts = [f"is {one_of(names)}"] if names else []
     parts += [f"has {_attributes(where)}"] if where else []
     return f" {joint} ".join(parts) or "comes from a tool"
@@ -863,7 +863,7 @@ def _described(
     *,
     fit: bool,
 ) -> Finding:
-    """Return the finding that things fit the check or do not, with the values of a single one that does not."""
+    """Return the finding that things match the check or not, with the values of a single thing that does not match."""
     key = deciding[0].key
     if fit or len(deciding) > 1:
         which = "which" if len(deciding) == 1 else "each of which" if fit else "none of which"
@@ -886,7 +886,7 @@ def _attributes(where: Mapping[str, Match]) -> str:
 
 
 def _lacking(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[Step]) -> str:
-    """Return words for a thing's values in place of the wanted attributes: ``: its hours are '09:00-18:00'``; may be empty."""
+    """Return in words a thing's actual values for the required attributes: ``: its hours are '09:00-18:00'``; may be empty."""
     quotes = []
     for path, match in where.items():
         if records and _has(records, {path: match}, calls) is False:
@@ -904,6 +904,6 @@ def _quotes(things: Iterable[Recommendation]) -> tuple[Quote, ...]:
 
 
 def _undeclared(tool: str | None) -> Finding:
-    """Return the broken finding where tools do not declare the named things in their results."""
+    """Return an error finding if tools do not declare the named things in their results."""
     who = f"the tool {tool} does not declare" if tool else "no tool of the suite declares"
     return Finding(None, f"{who} where its results name things (entities)", broken=True)

@@ -57,12 +57,12 @@ _UNSTEADY = re.compile(r"\{(?!\})(?:(?!: )[^{}])*\}| at 0x[0-9a-fA-F]+")
 
 
 class Holds(int):
-    """The truth value of a question about an episode; its repr in a failed assertion says why it is false."""
+    """The truth value of a question about an episode; in a failed assertion, its repr explains why it is false."""
 
     why: str
 
     def __new__(cls, finding: Finding) -> Self:
-        """Make it of a finding that is decided."""
+        """Create the truth value from a decided finding."""
         verdict = super().__new__(cls, bool(finding.passed))
         verdict.why = finding.why
         return verdict
@@ -72,7 +72,7 @@ class Holds(int):
 
 
 class Decided(NamedTuple):
-    """The findings that a Python body came to.
+    """The findings of a Python body.
 
     Attributes:
         findings: of each requirement that it decides, by id.
@@ -141,11 +141,11 @@ class Blocks:
         )
 
     def note(self, why: str) -> None:
-        """Note that the answer just asked for cannot be known, so that the current block is undecided."""
+        """Record that the requested answer cannot be known, so that the current block is undecided."""
         self._notes.setdefault(self.now, why)
 
     def ended(self, requirement: Requirement, error: BaseException | None) -> bool:
-        """Record the finding of a block that ended, and return whether the function goes on."""
+        """Record the finding of a finished block, and return whether the function continues."""
         finding = self._finding(requirement.id, error)
         self._found.setdefault(requirement.id, []).append(finding or self._broken(error))
         goes_on = finding is not None
@@ -156,7 +156,7 @@ class Blocks:
         return goes_on
 
     def finish(self, error: BaseException | None) -> BaseException | None:
-        """Record the function's end, leave blocks not reached undecided, and return its error where that is the test's own."""
+        """Record the function's end, leave unreached blocks undecided, and return an error that is the test's own."""
         finding = self._finding(self.rest, error)
         own = finding is None or (finding.passed is False and not self.rest and error is not self._noted)
         if self.rest and (error is None or error is not self._noted):
@@ -172,7 +172,7 @@ class Blocks:
 
     @property
     def noted(self) -> str:
-        """The reason noted first for an answer that cannot be known; empty where there is none."""
+        """The first reason for an answer that cannot be known; empty if there is none."""
         return next(iter(self._notes.values()), "")
 
     @property
@@ -184,13 +184,13 @@ class Blocks:
         return Decided(by_name, tuple(self.usage))
 
     def _broken(self, error: BaseException | None) -> Finding:
-        """Return the undecided finding of a function that ended early or broke."""
+        """Return the undecided finding of a function that ended early or raised an error."""
         if error is None or self._skips(error):
             return Finding(None, f"the function ended: {'' if error is None else describe_error(error)}")
         return Finding(None, f"the function broke{place_of(error)}: {describe_error(error)}", broken=True)
 
     def _finding(self, name: str, error: BaseException | None) -> Finding | None:
-        """Return the finding of a block from the error that ended it, if any; None where the function itself broke."""
+        """Return the finding of a block from the error that ended it, if any; None if the function itself is at fault."""
         decided: Finding | None = None
         if error is None:
             decided = Finding(True, "its assertions hold")
@@ -221,7 +221,7 @@ class RequirementBlock:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return an assertion's message without parts that vary between processes; its source line where it has none."""
+    """Return an assertion's message without parts that vary between processes; without a message, its source line."""
     try:
         words = plain(known_secrets().hidden(call_user_code(str, error))).strip()
     except UserCodeError:
@@ -266,7 +266,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _PartlyTold(Call):
-    """A call that lacks a part of its record; reading that part raises NotRecordedError."""
+    """A call with an incomplete record; reading a missing part raises NotRecordedError."""
 
     untold: frozenset[str] = frozenset()
 
@@ -281,7 +281,7 @@ class _PartlyTold(Call):
 
 
 class KnownCalls(Sequence[Call]):
-    """The calls that are known of an agent that may have made others. What they show holds; what would need all of them raises NotRecordedError.
+    """The known calls of an agent that may have made other calls. Questions that depend on all calls raise NotRecordedError.
 
     ``any(call.tool == "book" for call in episode.calls)`` is true where such a call is known. Where none is, the loop comes to the end of what is known and raises.
     """
@@ -325,7 +325,7 @@ class StructuredOutput(Row):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Episode:
-    """One dialogue of a case, with the calls made in it and the state that they led to. Lists and dicts in it refuse to be changed."""
+    """One dialogue of a case, with its calls and the resulting state. Its lists and dicts cannot be modified."""
 
     _trajectory: Trajectory
     _visible: Visible | None
@@ -355,7 +355,7 @@ class Episode:
 
     @cached
     def calls(self) -> Sequence[Call]:
-        """The agent's calls in order: a tuple, or ``KnownCalls`` where the agent may have made others."""
+        """The agent's calls in order: a tuple, or ``KnownCalls`` if the agent may have made other calls."""
         calls = tuple(
             self._call(step, number)
             for number, turn in enumerate(self._trajectory.replies, 1)
@@ -366,7 +366,7 @@ class Episode:
 
     @cached
     def user_calls(self) -> tuple[Call, ...]:
-        """The user's own calls in order; ``turn`` is the number of the reply before each, 0 before the first."""
+        """The user's own calls in order; ``turn`` is the number of the preceding reply, 0 before the first."""
         calls: list[Call] = []
         replies = 0
         for turn in self._trajectory.turns:
@@ -382,7 +382,7 @@ class Episode:
 
     @cached
     def output(self) -> StructuredOutput:
-        """The structured output of the last reply that has one; empty where none has."""
+        """The structured output of the last reply that has one; empty if there is none."""
         given = [turn.output for turn in self._trajectory.replies if turn.output is not None]
         return StructuredOutput(frozen(given[-1])) if given else StructuredOutput()
 
@@ -424,13 +424,13 @@ class Episode:
 
     @cached
     def ending(self) -> Ending:
-        """Why it ended: ``done``, ``stalled``, ``max_turns``, ``timeout``, ``agent_error``, ``user_error`` or ``infrastructure_error``."""
+        """The reason why the episode ended: ``done``, ``stalled``, ``max_turns``, ``timeout``, ``agent_error``, ``user_error`` or ``infrastructure_error``."""
         return self._trajectory.ending
 
     # -- what checks know ----------------------------------------------------------------------
 
     def called(self, tool: str, /, **arguments: object) -> Holds:
-        """Return whether the agent called a tool with these arguments; other arguments may be anything.
+        """Return whether the agent called a tool with these arguments; other arguments may have any value.
 
         Raises:
             NotRecordedError: it cannot be known; the block is undecided, whatever becomes of this error.
@@ -443,7 +443,7 @@ class Episode:
         return self._calls(tool, arguments, agreed=True)
 
     def judged(self, text: str, /) -> Holds:
-        """Return whether a judging model says that a sentence holds of the agent's replies; raises NotRecordedError as ``called``."""
+        """Return whether a judging model finds that a sentence is true of the agent's replies; raises NotRecordedError as ``called``."""
         return self._known(self._asked(text))
 
     def _calls(self, tool: str, arguments: dict[str, object], *, agreed: bool) -> Holds:
@@ -478,20 +478,20 @@ class Episode:
         return ask(text, self._blocks)
 
     def _known(self, finding: Finding) -> Holds:
-        """Return a decided finding as a truth value. Raises NotRecordedError where it is undecided."""
+        """Return a decided finding as a truth value. Raises NotRecordedError if it is undecided."""
         if finding.passed is None:
             raise self._unknown(finding.why)
         return Holds(finding)
 
     def _ended(self) -> End:
-        """Return the state at the end. Raises NotRecordedError, and notes why, where it is not known."""
+        """Return the state at the end. If the state is unknown, raises NotRecordedError and records the reason."""
         try:
             return self._end()
         except NotRecordedError as error:
             raise self._unknown(str(error)) from None
 
     def _unknown(self, why: str) -> NotRecordedError:
-        """Return the error for something that cannot be known, and note it in the current block."""
+        """Return the error for a fact that cannot be known, and record it in the current block."""
         if self._blocks is not None:
             self._blocks.note(why)
         return NotRecordedError(why)
@@ -499,7 +499,7 @@ class Episode:
     # -- blocks of a case in Python --------------------------------------------------------------
 
     def asked(self, text: str, /, *, id: str = "") -> RequirementBlock:  # noqa: A002 (as in YAML)
-        """Begin a block of a case in Python: a requirement that the query states. ``id``: its id; empty: derived from the text."""
+        """Begin a block of a case in Python: a requirement that the query states. ``id``: its id; derived from the text if empty."""
         return self._block("asked", text, id)
 
     def hard(self, text: str, /, *, id: str = "", weight: float | None = None) -> RequirementBlock:  # noqa: A002
@@ -511,11 +511,11 @@ class Episode:
         return self._block("soft", text, id, weight)
 
     def fact(self, text: str, /, *, id: str = "") -> RequirementBlock:  # noqa: A002
-        """Begin a block: what must be true if the agent says it."""
+        """Begin a block: a fact that must be true if the agent states it."""
         return self._block("fact", text, id)
 
     def policy(self, text: str, /, *, id: str = "") -> RequirementBlock:  # noqa: A002
-        """Begin a block: a rule for the way the agent goes about it."""
+        """Begin a block: a rule for the agent's conduct."""
         return self._block("policy", text, id)
 
     def _block(self, kind: RequirementKind, text: str, name: str, weight: float | None = None) -> RequirementBlock:
@@ -527,7 +527,7 @@ class Episode:
 
 
 def _as_json(value: object) -> Json:
-    """Return an argument as a JSON value; other values, such as dates, as their text."""
+    """Return an argument as a JSON value; other values, such as dates, become text."""
     try:
         return fresh(frozen(value))
     except (TypeError, ValueError):
@@ -556,7 +556,7 @@ _stuck: set[Callable[..., object]] = set()
 
 @judges(PythonCheck)
 def python_check(check: PythonCheck, context: JudgedDialogue) -> Finding:
-    """Judge the episode with the function of this name; undecided where it breaks or does not return in time."""
+    """Judge the episode with the function of this name; undecided if the function raises an error or exceeds its time."""
     added = added_checks().get(check.name)
     if added is None:
         return Finding(None, f"no conftest or package adds a check {shown(check.name)}", broken=True)
@@ -610,7 +610,7 @@ def _finding(added: AddedCheck, result: object) -> Finding:
 
 
 def _where(error: BaseException, added: AddedCheck) -> str:
-    """Return words for the line of the check's own file that an error came from; empty where there is none."""
+    """Return in words the line of the check's own file where an error occurred; empty if there is none."""
     file, _, _ = added.place.rpartition(":")
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f" on line {lines[-1]}" if lines else ""

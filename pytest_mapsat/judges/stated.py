@@ -73,7 +73,7 @@ class RowFact(NamedTuple):
     unit: str = ""
 
     def same(self, other: RowFact) -> bool:
-        """Return whether two facts may mean the same."""
+        """Return whether two facts may be the same fact."""
         mine, theirs = self.value, other.value
         if {self.kind, other.kind} == {"date", "weekday"}:
             return _weekday(self) == _weekday(other)
@@ -90,7 +90,7 @@ class RowFact(NamedTuple):
         return mine == theirs
 
     def rounds(self, other: RowFact) -> bool:
-        """Return whether two figures differ by less than 1, so that one may be the other rounded: 318 of "318 euros 40"."""
+        """Return whether two figures differ by less than 1, so that one may be the other figure rounded: 318 of "318 euros 40"."""
         return self.kind == other.kind == "number" and abs(float(self.value[0]) - float(other.value[0])) < 1
 
 
@@ -144,14 +144,14 @@ def facts_of(text: str, language: str) -> tuple[RowFact, ...]:
 
 @lru_cache(maxsize=1024)
 def unit_of(noun: str) -> str:
-    """Return the unit that a noun after a figure means, such as people for ``guests``; empty if it means none."""
+    """Return the unit that a noun after a figure expresses, such as people for ``guests``; empty if it expresses none."""
     nouns = noun if noun.endswith("s") else f"{noun}s"
     quantities = read(f"2 {nouns}", language="en", lexicon=lexicon_of(())).quantities
     return next((figure.unit for figure in quantities if figure.unit != "count"), "")
 
 
 def _date(match: re.Match[str]) -> RowFact | None:
-    """Return the date or weekday of a match; None where month or day is out of range."""
+    """Return the date or weekday of a match; None if month or day is out of range."""
     groups = match.groupdict()
     if weekday := groups.get("w"):
         return RowFact(*match.span(), "weekday", (_WEEKDAYS.index(weekday),))
@@ -171,7 +171,7 @@ def _value(written: str) -> float:
 
 @dataclass(frozen=True)
 class StatedRow:
-    """A row that a call could mean: its values by dotted field name, with the texts and facts in them."""
+    """A row that a call may identify: its values by dotted field name, with the texts and facts in them."""
 
     values: tuple[tuple[str, Json], ...]
     language: str
@@ -192,7 +192,7 @@ class StatedRow:
 
     @cached
     def facts(self) -> tuple[RowFact, ...]:
-        """The dates, times, codes and figures in the values; numbers also with the unit that their field names (``days``)."""
+        """The dates, times, codes and figures in the values; numbers also with the unit in the field name (``days``)."""
         words = {
             f"{value} {name.rpartition('.')[2].replace('_', ' ')}"
             for name, value in self.values
@@ -208,16 +208,16 @@ class StatedRow:
 
     @cached
     def han(self) -> str:
-        """The runs of Chinese characters in the short texts, one a line."""
+        """The runs of Chinese characters in the short texts, one per line."""
         return "\n".join(run for text in sorted(self._names) for run in _HAN_RUN.findall(text))
 
     @cached
     def _names(self) -> frozenset[str]:
-        """The texts short enough to be names: a longer description shares words with everything."""
+        """The texts that are short enough to be names; longer descriptions share words with all other texts."""
         return frozenset(text for text in self.texts if len(text.split()) <= _MOST_WORDS and len(text) <= _LONGEST_NAME)
 
     def states(self, fact: RowFact) -> bool:
-        """Return whether a value of the row is the same as a fact."""
+        """Return whether a value of the row equals a fact."""
         return any(fact.same(own) for own in self.facts)
 
 
@@ -240,7 +240,7 @@ def singular(word: str) -> str:
 
 
 class Item(NamedTuple):
-    """A value found in a text: its folded words, the rows that have it, its kind, and whether only the call's arguments have it."""
+    """A value in a text: its folded words, the rows that contain it, its kind, and whether only the call's arguments contain it."""
 
     start: int
     end: int
@@ -252,13 +252,13 @@ class Item(NamedTuple):
 
     @property
     def tells(self) -> bool:
-        """Whether it can distinguish rows: some row has it and it is not a small whole number."""
+        """Whether the value can distinguish rows: a row contains it and it is not a small whole number."""
         value = self.fact.value[0] if self.fact and self.kind == "number" else _SMALL
         return bool(self.rows) and not (isinstance(value, (int, float)) and value < _SMALL and value == int(value))
 
 
 def stated(text: str, rows: Sequence[StatedRow], generic: Collection[str]) -> list[Item]:
-    """Return what a folded text states of rows, by position: full values first, then facts, then parts of names.
+    """Return the values of rows that a folded text states, by position: full values first, then facts, then parts of names.
 
     Args:
         text: the text.
@@ -308,7 +308,7 @@ def hidden(text: str, items: Sequence[Item | RowFact]) -> str:
 
 
 def _bounded(phrase: str) -> str:
-    """Return a pattern that finds a phrase only where it is not part of a longer word or figure."""
+    """Return a pattern that finds a phrase only if it is not part of a longer word or figure."""
     start = r"(?<![a-z0-9])" if phrase[:1].isascii() else ""
     start = r"(?<!\d)" if phrase[:1].isdigit() else start
     end = r"(?![a-z0-9])" if phrase[-1:].isascii() else ""

@@ -57,7 +57,7 @@ _LITTLE = 3
 
 @dataclass(frozen=True)
 class Entity:
-    """Something with a name that a tool returned.
+    """A named thing that a tool returned.
 
     Attributes:
         name: its name as the tool wrote it.
@@ -139,7 +139,7 @@ def things_of(entities: Iterable[Entity], names: Iterable[Sequence[str]]) -> tup
 
 
 def key_of(name: str, keys: Iterable[str]) -> str:
-    """Return the known key that a name means, ignoring a part in brackets if needed; empty where none or several fit."""
+    """Return the known key for a name, ignoring a part in brackets if needed; empty if none or several match."""
     wanted = fold_phrase(name)
     listed = tuple(keys)
     if wanted in listed:
@@ -185,7 +185,7 @@ Named = tuple[Document, Mention]
 
 @dataclass(frozen=True)
 class Recommendation:
-    """Whether and how the replies propose one thing.
+    """Whether and how the replies recommend one thing.
 
     Attributes:
         key: the thing.
@@ -209,19 +209,19 @@ class Recommendation:
 
     @property
     def firmly(self) -> bool:
-        """Whether words propose it, not only the structure of the reply."""
+        """Whether words recommend the thing, and not only the layout of the reply."""
         return bool(self.proposed) and any(mention.why for _, mention in self.mentions)
 
     @property
     def plainly(self) -> bool:
-        """Whether words propose it, or it starts a clause or fills a table cell, so that no unread words before it can change its sense."""
+        """Whether words recommend the thing, or it starts a clause or fills a table cell, so that no unread words before it can change the meaning."""
         return self.firmly or any(
             mention.cell is not None or _begins(document, mention) for document, mention in self.mentions
         )
 
 
 def standings(documents: Sequence[Document]) -> dict[str, Recommendation]:
-    """Return whether and how the replies propose each thing they name, by key, in text order."""
+    """Return whether and how the replies recommend each thing that they name, by key, in text order."""
     sure, open_ = _sorted(documents)
     proposed = {key for key, places in sure.items() if _decided(places) is True}
     result: dict[str, Recommendation] = {}
@@ -253,7 +253,7 @@ def _begins(document: Document, mention: Mention) -> bool:
 
 
 def _sorted(documents: Sequence[Document]) -> tuple[dict[str, list[Named]], dict[str, list[Named]]]:
-    """Return the mentions by key: those that are sure, and those with an unclear stance or thing."""
+    """Return the certain mentions and the mentions with an unclear stance or thing, both by key."""
     sure: dict[str, list[Named]] = {}
     open_: dict[str, list[Named]] = {}
     for document in documents:
@@ -268,13 +268,13 @@ def _sorted(documents: Sequence[Document]) -> tuple[dict[str, list[Named]], dict
 
 
 def _maybe_meant(standing: Recommendation) -> Recommendation:
-    """Return a thing that others are compared with as possibly proposed, for replies that propose nothing else."""
+    """Return a thing used as a reference in comparisons as possibly recommended, if replies recommend nothing else."""
     compared = standing.proposed is False and "compared" in standing.stances
     return replace(standing, proposed=None) if compared and standing.stances.isdisjoint(_AGAINST) else standing
 
 
 def _decided(mentions: Sequence[Named]) -> bool | None:
-    """Return whether sure mentions propose a thing; None where there are none or they contradict each other."""
+    """Return whether certain mentions recommend a thing; None if there are none or they contradict each other."""
     stances = [mention.stance for _, mention in mentions]
     if "affirmed" not in stances:
         return False if stances else None
@@ -282,12 +282,12 @@ def _decided(mentions: Sequence[Named]) -> bool | None:
 
 
 def _meant_elsewhere(mention: Mention, key: str, proposed: set[str]) -> bool:
-    """Return whether an ambiguous mention more likely means another thing, one that is surely proposed."""
+    """Return whether an ambiguous mention more likely refers to another thing that is certainly recommended."""
     return key not in proposed and any(other in proposed for other in mention.keys if other != key)
 
 
 def word_at(text: str, phrase: str) -> int | None:
-    """Return the first position of a phrase in a folded text, in Latin script only as whole words (a plural counts); else None."""
+    """Return the first position of a phrase in a folded text, in Latin script only as whole words (a plural counts); otherwise None."""
     start = text.find(phrase) if phrase else -1
     while start >= 0:
         rest = text[start + len(phrase) :]
@@ -300,12 +300,12 @@ def word_at(text: str, phrase: str) -> int | None:
 
 
 def _glued(char: str, other: str) -> bool:
-    """Return whether two characters are both ASCII letters or digits, so that they belong to one word."""
+    """Return whether two characters are both ASCII letters or digits, and so belong to one word."""
     return char.isascii() and other.isascii() and char.isalnum() and other.isalnum()
 
 
 def unknown_names(document: Document, proposed: AbstractSet[str], knows: Callable[[str], bool]) -> Iterator[Span]:
-    """Yield the span of each name that nothing known has and that is next to a proposed thing.
+    """Yield the span of each unknown name next to a recommended thing.
 
     It is joined to the thing by a word, or heads an item or a row of a list in which as many are headed by proposed things.
 
@@ -340,7 +340,7 @@ def unknown_names(document: Document, proposed: AbstractSet[str], knows: Callabl
 
 
 def unknown_heads(document: Document) -> Iterator[Span]:
-    """Yield the heads of list items that name nothing known, in lists where most heads name something known."""
+    """Yield the heads of list items that name no known thing, in lists where most heads name a known thing."""
     items = [block.span for block in document.blocks if block.kind == "item"]
     matches = [_TITLE.match(document.text, item.start, item.end) for item in items]
     heads = [Span(*head.span(1)) for head in matches if head]

@@ -63,18 +63,18 @@ _LINE_BYTES = 16 * limits.MIB
 
 
 class Answered(StoreEntry):
-    """One answer with its request, as it is kept and as a line of an exported file."""
+    """One answer with its request, as stored and as a line of an exported file."""
 
     request: Request
     answer: Answer
 
     def key(self) -> str:
-        """Return the key of the answer in the store: that of its request."""
+        """Return the key of the answer in the store, which is the key of its request."""
         return self.request.key()
 
 
 class Taken(NamedTuple):
-    """The result of reading a file of answers: the answers taken, requests that had one already, and problems of lines."""
+    """The result of reading a file of answers: the new answers, requests that already had one, and problems of lines."""
 
     taken: int
     known: int
@@ -99,7 +99,7 @@ class Cache:
         return None if entry is None else entry.answer
 
     def keep(self, request: Request, answer: Answer, *, again: bool = False) -> Answer:
-        """Keep an answer, and return the one that counts: where two processes asked at once, that of the first.
+        """Keep an answer, and return the valid answer: if two processes asked at once, the answer of the first.
 
         Args:
             request: what was asked.
@@ -110,7 +110,7 @@ class Cache:
         return answer if kept else self.find(request) or answer
 
     def nearest(self, request: Request) -> str:
-        """Return the kept entry most like a request and what differs, in words; empty if nothing like it is kept."""
+        """Return the stored entry most similar to a request and the differences in words; empty if no entry is similar."""
         if self._lines is None:
             kept = (entry.request for entry in islice(self.entries, _MOST_COMPARED))
             self._lines = {request.key(): (request.purpose, _lines(request)) for request in kept}
@@ -128,14 +128,14 @@ class Cache:
 
 
 def _lines(request: Request) -> frozenset[int]:
-    """Return the lines of a request's messages and its other parts as checksums, to find the request most like it."""
+    """Return checksums of the lines of a request's messages and of its other parts, used to find the most similar request."""
     parts = [f"{name} {canonical_json(part)}" for name, part in _parts(request).items()]
     messages = (canonical_json(message).replace("\\n", "\n").split("\n") for message in request.messages)
     return frozenset(crc32(line.encode("utf-8", "replace")) for line in chain(parts, *messages))
 
 
 def _parts(request: Request) -> dict[str, Json]:
-    """Return all parts of a request but its messages, by the names that users know."""
+    """Return all parts of a request except its messages, under the names that users know."""
     return {
         "model": request.model,
         "parameters": request.parameters,
@@ -148,7 +148,7 @@ def _parts(request: Request) -> dict[str, Json]:
 
 
 def _differences(kept: Request, asked: Request) -> list[str]:
-    """Return in words what differs between two requests: all parts, and the first message that differs."""
+    """Return in words the differences between two requests: all parts, and the first differing message."""
     before, now = _parts(kept), _parts(asked)
     entries = [
         f"the {name}" if name in ("schema", "tools") else f"{name} ({shown(before[name])}, now {shown(now[name])})"
@@ -164,7 +164,7 @@ def _differences(kept: Request, asked: Request) -> list[str]:
 
 
 def _first_difference(old: JsonObject, new: JsonObject) -> str:
-    """Return where two messages first differ, with the words of both around that place."""
+    """Return the place where two messages first differ, with the surrounding words of both."""
     before, now = (_words(message) for message in (old, new))
     length = min(len(before), len(now))
     place = next((at for at in range(length) if before[at] != now[at]), length)
@@ -173,13 +173,13 @@ def _first_difference(old: JsonObject, new: JsonObject) -> str:
 
 
 def _words(message: JsonObject) -> str:
-    """Return the content of a message that is a role and a text; any other message as JSON text."""
+    """Return the content of a message that consists of a role and a text; any other message as JSON text."""
     content = message.get("content")
     return content if isinstance(content, str) and len(message) == 2 else canonical_json(message)  # noqa: PLR2004  role, content
 
 
 def export_entries(cache: Cache, path: Path) -> int:
-    """Write all answers, then the model calls of agents, as JSON Lines, the file as a whole; return how many there are.
+    """Write all answers, then the model calls of agents, to one JSON Lines file; return the number of entries.
 
     Raises:
         OSError: it cannot be written.
@@ -194,7 +194,7 @@ def export_entries(cache: Cache, path: Path) -> int:
 
 
 def import_entries(cache: Cache, path: Path) -> Taken:
-    """Add the entries of an exported file to the store; those already there stay, and bad lines become problems.
+    """Add the entries of an exported file to the store; existing entries stay, and bad lines become problems.
 
     Raises:
         SuiteError: the file cannot be read at all.
@@ -228,7 +228,7 @@ _OK = 200
 
 
 def write_batch(path: Path, requests: Iterable[Request], cache: Cache) -> int:
-    """Write the requests that have no answer in the cache, each once, the file as a whole; return how many there are.
+    """Write the requests without a cached answer to one file, without duplicates; return the number of requests.
 
     Raises:
         OSError: it cannot be written.
@@ -245,7 +245,7 @@ def write_batch(path: Path, requests: Iterable[Request], cache: Cache) -> int:
 
 
 def read_batch(path: Path, requests: Iterable[Request], cache: Cache) -> Taken:
-    """Keep the answers to some requests that a file of batch results has; rows that cannot be used become problems.
+    """Store the answers to some requests from a file of batch results; unusable rows become problems.
 
     Args:
         path: the results, JSON Lines.
@@ -339,7 +339,7 @@ _REFUSED = 424
 
 
 class AskedOfModel(Noun):
-    """One request to a model, without headers and without keys.
+    """One request to a model, without headers and keys.
 
     Attributes:
         url: its address.
@@ -360,17 +360,17 @@ class AskedOfModel(Noun):
         return sha256(canonical_json(self.model_dump(mode="json")).encode("utf-8", "surrogatepass")).hexdigest()
 
     def at_first(self) -> AskedOfModel:
-        """Return the request as an episode's first of its kind: with the occurrence 1."""
+        """Return the request as the first of its kind in an episode, with the occurrence 1."""
         return self.model_copy(update={"occurrence": 1})
 
     def model(self) -> str:
-        """Return the name of the model, or the path of the address where the body has none."""
+        """Return the name of the model, or the path of the address if the body has no name."""
         model = self.body.get("model") if isinstance(self.body, dict) else None
         return model if isinstance(model, str) else urlsplit(self.url).path
 
 
 class ModelExchange(StoreEntry):
-    """A request and its answer, as they are kept and as a line of an exported file.
+    """A request and its answer, as stored and as a line of an exported file.
 
     Attributes:
         asked: the request.
@@ -387,7 +387,7 @@ class ModelExchange(StoreEntry):
     binary: bool = False
 
     def key(self) -> str:
-        """Return the key of the answer in the store: that of its request."""
+        """Return the key of the answer in the store, which is the key of its request."""
         return self.asked.key()
 
     def content(self) -> bytes:
@@ -409,7 +409,7 @@ class ModelExchange(StoreEntry):
 
 
 class Replay:
-    """Answers requests to models from a store, and keeps what services answer.
+    """Answers requests to models from a store, and stores the answers of services.
 
     Args:
         mode: ``auto``: use what is kept, and keep what is new; ``only``: send nothing; ``refresh``: send, and keep the new answer.
@@ -430,7 +430,7 @@ class Replay:
         self._lock = Lock()
 
     def install(self) -> Callable[[], None]:
-        """Patch the clients of httpx to answer model calls from the store; return the function that undoes it.
+        """Patch the clients of httpx to answer model calls from the store; return the function that removes the patch.
 
         Raises:
             UsageError: no such library is installed, so there is nothing to listen to.
@@ -449,7 +449,7 @@ class Replay:
             sys.addaudithook(self._refuse_connection)  # which Python never takes away again
 
         def end() -> None:
-            """Restore the clients of httpx, and refuse no more connections."""
+            """Restore the clients of httpx, and allow all connections again."""
             forget_stray_calls()
             self._is_installed = False
             for module, send, send_async in originals:
@@ -458,10 +458,10 @@ class Replay:
         return end
 
     def _listening(self, module: Any, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a ``send`` for the client that answers model calls from the store, or keeps what the service answers."""
+        """Return a ``send`` for the client that answers model calls from the store, or stores the service's answer."""
 
         def send(client: Any, request: Any, **options: Any) -> Any:
-            """Return the kept answer to a model call, or send it and keep the answer; just send any other request."""
+            """Return the stored answer to a model call, or send the call and store the answer; send any other request normally."""
             if _goes_to_model(request) and isinstance(request.stream, module.SyncByteStream):
                 request.read()  # a body sent piece by piece is looked up like any other
             call = self._call(request)
@@ -477,10 +477,10 @@ class Replay:
         return send
 
     def _listening_async(self, module: Any, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return an asynchronous ``send`` that does the same as that of ``_listening``."""
+        """Return an asynchronous ``send`` with the behaviour of ``_listening``."""
 
         async def send(client: Any, request: Any, **options: Any) -> Any:
-            """Return the kept answer to a model call, or send it and keep the answer; just send any other request."""
+            """Return the stored answer to a model call, or send the call and store the answer; send any other request normally."""
             if _goes_to_model(request) and isinstance(request.stream, module.AsyncByteStream):
                 await request.aread()
             call = self._call(request)
@@ -496,7 +496,7 @@ class Replay:
         return send
 
     def _call(self, request: Any) -> tuple[ModelCalls, AskedOfModel] | None:
-        """Return the calls of the agent's episode and the model request in it; None for a request that is sent as it is."""
+        """Return the calls of the agent's episode and the model request in it; None for a request to send unchanged."""
         calls, asked = current_calls(), asked_by(request)
         if calls is None:
             return None
@@ -518,7 +518,7 @@ class Replay:
 
     @cached
     def _allowed_addresses(self) -> frozenset[str]:
-        """Return the addresses of the hosts that are allowed by name."""
+        """Return the addresses of the hosts whose names are allowed."""
         addresses: set[str] = set()
         for name in self._allowed:
             with suppress(OSError):
@@ -526,7 +526,7 @@ class Replay:
         return frozenset(addresses)
 
     def _refuse_connection(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Refuse an agent's connection through another library to a host that is not allowed. Raises PermissionError."""
+        """Refuse an agent's connection to a disallowed host through another library. Raises PermissionError."""
         if event != "socket.connect" or not self._is_installed:
             return
         calls, address = current_calls(), arguments[1]
@@ -537,7 +537,7 @@ class Replay:
             raise PermissionError(calls.missed)
 
     def _kept(self, module: Any, request: Any, call: tuple[ModelCalls, AskedOfModel]) -> Any:
-        """Return the kept answer, or an error response where no service may be asked; None where the service is to be asked."""
+        """Return the stored answer, or an error response if services must not be asked; None if the service must be asked."""
         calls, asked = call
         key, url = asked.key(), urlsplit(asked.url)
         try:
@@ -559,7 +559,7 @@ class Replay:
         return _response(module, request, why)
 
     def _keep(self, module: Any, request: Any, call: tuple[ModelCalls, AskedOfModel], response: Any) -> Any:
-        """Keep a service's answer and return the response that counts: the first, where equal requests went out at once.
+        """Store a service's answer and return the valid response: the first, if equal requests were sent at once.
 
         An error of the service may be over at the next call: it is not kept.
         """
@@ -590,7 +590,7 @@ class Replay:
 
 @contextmanager
 def _uncount_on_error(call: tuple[ModelCalls, AskedOfModel]) -> Iterator[None]:
-    """Take back the count of a request if sending it raises, so that the next try counts as the same request."""
+    """Undo the count of a request if sending raises an error, so that the next try counts as the same request."""
     calls, asked = call
     try:
         yield
@@ -600,19 +600,19 @@ def _uncount_on_error(call: tuple[ModelCalls, AskedOfModel]) -> Iterator[None]:
 
 
 def _may_ask(request: Any) -> bool:
-    """Return whether a request may be one of an agent to a model, by its head: it is not our own, and posts JSON."""
+    """Return whether the headers of a request allow it to be an agent's model call: it is not our own, and posts JSON."""
     return (
         request.method == "POST" and "json" in request.headers.get("content-type", "") and current_calls() is not None
     )
 
 
 def _goes_to_model(request: Any) -> bool:
-    """Return whether a request may be one to a model and its address is that of a model's interface."""
+    """Return whether the address of a possible model request belongs to a model's interface."""
     return _may_ask(request) and _MODEL_PATH.search(request.url.path) is not None
 
 
 def asked_by(request: Any) -> AskedOfModel | None:
-    """Return the model request that a request of httpx makes, without keys; None if it makes no model request.
+    """Return the model request in an httpx request, without keys; None if it is not a model request.
 
     Args:
         request: ``httpx.Request``; one whose body was not read is none.
@@ -638,7 +638,7 @@ def asked_by(request: Any) -> AskedOfModel | None:
 
 
 def _response(module: Any, request: Any, kept: ModelExchange | str) -> Any:
-    """Return the response of httpx for a kept answer, or for an error that the agent's library does not retry."""
+    """Return the httpx response for a stored answer, or for an error that the agent's library does not retry."""
     if isinstance(kept, ModelExchange):
         response = module.Response(
             kept.status, headers={"content-type": kept.kind}, content=kept.content(), request=request
@@ -652,5 +652,5 @@ def _response(module: Any, request: Any, kept: ModelExchange | str) -> Any:
 
 
 def exchanges(store: Store) -> Shelf[ModelExchange]:
-    """Return the shelf of a store that holds the model calls of agents."""
+    """Return the part of a store that holds the model calls of agents."""
     return Shelf(store, "exchange/", ModelExchange)

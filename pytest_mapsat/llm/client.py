@@ -33,7 +33,7 @@ _PASSING: frozenset[Kind] = frozenset({"rate_limited", "unavailable", "timeout"}
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to try.
+    """The limits of time and attempts for a model call.
 
     Attributes:
         seconds: for all attempts together.
@@ -67,7 +67,7 @@ class SpendingLimits:
 
 @dataclass
 class LiteLLMClient:
-    """The way to models for one process of a run.
+    """The client for models in one process of a run.
 
     Attributes:
         mode: what the cache is used for.
@@ -101,25 +101,25 @@ class LiteLLMClient:
         return self.cache.keep(request, answer, again=self.mode == "refresh")
 
     def forget_run(self) -> None:
-        """Drop what the run has spent; its processes are done."""
+        """Delete the run's record of spending once its processes have finished."""
         if self.budget is not None:
             self.budget.forget()
 
     def close(self) -> None:
-        """Close the store, where there is one."""
+        """Close the store, if there is one."""
         holder = self.cache or self.budget
         if holder is not None:
             holder.store.close()
 
     def _why_not_cached(self, request: Request) -> str:
-        """Return the message for an answer missing from the cache: the nearest entry, and how to fill the cache."""
+        """Return the message for an answer missing from the cache: the most similar entry, and how to fill the cache."""
         near = self.cache.nearest(request) if self.cache is not None else ""
         reason = f"--mapsat-cache=only: no answer of {request.model} to this is in the cache"
         reason += f"; the nearest entry {near}" if near else ", which has none to anything like it"
         return f"{reason}; fill it with --mapsat-cache=auto, or with: python -m pytest_mapsat cache import FILE"
 
     def _ask_model(self, request: Request, seconds: float, cancelled: Event) -> Answer:
-        """Ask the model, with retries where they may help, until the time is over. Raises ModelError."""
+        """Ask the model until the time is over, with retries if they may help. Raises ModelError."""
         used, attempt = 0.0, 1
         while True:
             tokens = self._admitted(request, cancelled)  # waiting for room is not the model's time
@@ -136,7 +136,7 @@ class LiteLLMClient:
             attempt += 1
 
     def _admitted(self, request: Request, cancelled: Event) -> int:
-        """Wait until a call may go out, and return its estimated tokens.
+        """Wait until a call is allowed, and return its estimated tokens.
 
         Raises:
             ModelError: a ceiling is reached, or the answer is no longer wanted.
@@ -168,7 +168,7 @@ class LiteLLMClient:
         return answer
 
     def _pause(self, request: Request, error: ModelError, attempt: int) -> float:
-        """Return the seconds until the next attempt: as the service asks, else growing and spread by the request's hash."""
+        """Return the seconds until the next attempt: as the service requests, otherwise growing and varied by the request's hash."""
         if error.retry_after is not None:
             return error.retry_after
         spread = 1 + crc32(f"{request.key()} {attempt}".encode()) % 100 / 200
@@ -188,7 +188,7 @@ def open_door(
     folder: Path | None = None,
     patience: Patience | None = None,
 ) -> LiteLLMClient:
-    """Return the client for a process that asks models, after a check that the libraries for it are installed.
+    """Return the client for a process that asks models, after checking that the required libraries are installed.
 
     Args:
         mode: what the cache is used for.
@@ -281,7 +281,7 @@ def call_model(request: Request, *, timeout: float, cancelled: Event | None = No
     started = perf_counter()
 
     def complete() -> Any:
-        """Make the call, counted as our own, once the first call of the model is over."""
+        """Make the call, marked as our own, once the first call of the model is over."""
         with _after_the_first(request.model), calls_of():
             return completion()
 
@@ -308,7 +308,7 @@ def call_model(request: Request, *, timeout: float, cancelled: Event | None = No
 
 @contextmanager
 def _after_the_first(model: str) -> Iterator[None]:
-    """Hold back calls of a model until its first call is over, for at most ten seconds.
+    """Delay calls of a model until its first call is over, for at most ten seconds.
 
     Libraries of models make a connection for every call that comes before the first has ended, and leave the others open.
     """
@@ -329,7 +329,7 @@ def _after_the_first(model: str) -> Iterator[None]:
 
 
 def has_price(model: str) -> bool:
-    """Return whether litellm knows what a model's tokens cost."""
+    """Return whether litellm knows the price of a model's tokens."""
     try:
         info = library().get_model_info(model)
     except Exception:  # noqa: BLE001  it raises plain Exception for a model that it does not know
@@ -338,7 +338,7 @@ def has_price(model: str) -> bool:
 
 
 def library() -> ModuleType:
-    """Return litellm, imported now if need be: offline, quiet, and with the environment left as it was.
+    """Return litellm, imported on first use: offline, quiet, and with an unchanged environment.
 
     Raises:
         UsageError: it is not installed.
@@ -367,7 +367,7 @@ def library() -> ModuleType:
 
 
 def _in_time(work: Callable[[], Any], seconds: float, cancelled: Event | None) -> Any:
-    """Run work on a new thread and return its result or its exception; None if it takes too long or is cancelled.
+    """Run a function on a new thread and return its result or its exception; None if it takes too long or is cancelled.
 
     On a thread of its own, which is left behind then: a service that sends a byte now and then outlives every timeout of a socket.
     """
@@ -380,14 +380,14 @@ def _in_time(work: Callable[[], Any], seconds: float, cancelled: Event | None) -
 
 
 def _price(litellm: ModuleType, response: Any, model: str) -> float | None:
-    """Return what a response cost, US dollars; None where no price is known."""
+    """Return the cost of a response in US dollars; None if no price is known."""
     with suppress(Exception):  # it raises plain Exception for a model without prices
         return float(litellm.completion_cost(completion_response=response, model=model))
     return None
 
 
 def _fault(litellm: ModuleType, error: BaseException, request: Request) -> ModelError:
-    """Return the error for an exception of litellm: its kind, and its words without secrets."""
+    """Return the error for an exception of litellm: its kind, and its message without secrets."""
     if isinstance(error, KeyboardInterrupt | SystemExit):
         raise error
     kinds = ((getattr(litellm, name, None) or getattr(litellm.exceptions, name, None), kind) for name, kind in _KINDS)
@@ -437,7 +437,7 @@ _CALLS = "calls"
 
 
 class Budget:
-    """The limits of one run, kept in the store for all its processes.
+    """The limits of one run, stored for all its processes.
 
     Args:
         store: what the run's processes share.
@@ -455,7 +455,7 @@ class Budget:
         self._priced = cache(priced)
 
     def admit(self, request: Request, tokens: int, cancelled: Event) -> bool:
-        """Wait until a call may go out, and count it as under way.
+        """Wait until a call is allowed, and count it as running.
 
         Under a ceiling it has to fit into what is left beside the calls under way; one that would go beyond goes out alone, so that of many
         at once no more than one does.
@@ -480,7 +480,7 @@ class Budget:
         return True
 
     def spend(self, usage: Usage, estimated: int, reserved: int = 0) -> None:
-        """Add the cost of a call that is over, and count it as under way no more.
+        """Add the cost of a finished call, and no longer count it as running.
 
         Args:
             usage: what the service says.
@@ -499,15 +499,15 @@ class Budget:
             self.store.put(self._spent, {**spent, **total})
 
     def forget(self) -> None:
-        """Drop what the run has spent."""
+        """Delete the run's record of spending."""
         self.store.delete(self._spent)
 
     def _so_far(self) -> dict[str, Any]:
-        """Return what the run has spent, and its calls under way: tokens and time of each."""
+        """Return the run's spending so far, and its running calls with the tokens and time of each."""
         return {"cost": 0.0, "tokens": 0, "out": [], **(self.store.get(self._spent) or {})}
 
     def _taken(self, request: Request, tokens: int) -> float:
-        """Count a call as under way and return 0, or return the seconds to wait for room. Raises ModelError at the ceiling."""
+        """Count a call as running and return 0, or return the seconds to wait for capacity. Raises ModelError at the ceiling."""
         limits = self._limits
         with self.store.alone():
             now, spent = time(), self._so_far()
@@ -535,12 +535,12 @@ class Budget:
         return most is None or (tokens > 0 and cost + cost / tokens * coming <= most)
 
     def _reached(self, request: Request, why: str) -> ModelError:
-        """Return the error for a cost ceiling that is reached or cannot be kept."""
+        """Return the error for a cost ceiling that is reached or cannot be enforced."""
         return ModelError("ceiling", f"--mapsat-max-cost={self._limits.max_cost:g}: {why}", purpose=request.purpose)
 
 
 def estimated_tokens(request: Request) -> int:
-    """Return an estimate of the tokens that a request needs, in and out; rather too many than too few."""
+    """Return a generous estimate of the tokens that a request needs, in and out."""
     size = len(str(request.body()).encode("utf-8", "replace"))
     reply = request.parameters.get("max_tokens", _REPLY_TOKENS)
     return size // _BYTES_A_TOKEN + (reply if isinstance(reply, int) else _REPLY_TOKENS)

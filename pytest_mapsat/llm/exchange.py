@@ -36,7 +36,7 @@ Purpose = Literal["agent", "user", "judge", "sandbox", "builder"]
 
 
 class Request(Noun):
-    """One call of a model: of the chat interface, or for the embeddings of texts.
+    """One call of a model, for a chat or for the embeddings of texts.
 
     ``model``: its name as litellm knows it, as ``openai/gpt-4o``. ``messages``, ``tools``: in the form of the OpenAI chat interface.
     ``schema``: the JSON Schema that the reply has to follow; null: free text. ``parameters``: sampling parameters by their OpenAI names.
@@ -56,7 +56,7 @@ class Request(Noun):
     purpose: Purpose = "agent"
 
     def key(self) -> str:
-        """Return a digest of everything that an answer depends on: the name of the answer in the cache and in a batch."""
+        """Return a digest of everything that affects an answer, which identifies the answer in the cache and in a batch."""
         return digest({**self.body(), "trial": self.trial, "vote": self.vote}, size=40)
 
     def body(self) -> JsonObject:
@@ -75,7 +75,7 @@ class Request(Noun):
 
 
 class ToolCall(Noun):
-    """A tool that the model wants to call. ``arguments``: null if they are not a JSON object; ``text`` has them as they came."""
+    """A tool that the model wants to call. ``arguments``: null if they are not a JSON object; ``text`` holds the original text."""
 
     id: str
     name: str
@@ -101,10 +101,10 @@ class Answer(Noun):
 
 
 class ModelClient(Protocol):
-    """The way to models."""
+    """The interface of clients that ask models."""
 
     def ask(self, request: Request, *, timeout: float | None = None, cancelled: Event | None = None) -> Answer:
-        """Return the model's answer, from the cache if it has one.
+        """Return the model's answer, from the cache if possible.
 
         Args:
             request: what is asked.
@@ -119,7 +119,7 @@ class ModelClient(Protocol):
 
 @dataclass(frozen=True)
 class Voice:
-    """A model that speaks for somebody: the way to it, its name, its sampling parameters, for whom it speaks, and the trial of the case."""
+    """A model that plays a role: its client, name, sampling parameters and role, and the trial of the case."""
 
     client: ModelClient
     model: str
@@ -128,7 +128,7 @@ class Voice:
     trial: int = 1
 
     def ask(self, messages: Iterable[JsonObject], schema: JsonObject, *, vote: int = 1) -> Answer:
-        """Return the model's answer; arguments as of ``Request``, errors as of ``ModelClient.ask``."""
+        """Return the model's answer; arguments as for ``Request``, errors as for ``ModelClient.ask``."""
         request = Request(
             model=self.model,
             messages=tuple(messages),
@@ -154,7 +154,7 @@ _BLAME: dict[Purpose, Blame] = {"user": "user", "judge": "judge", "sandbox": "sa
 
 
 class ModelError(MapsatError):
-    """A model gave no answer that can be used.
+    """A model gave no usable answer.
 
     Attributes:
         kind: what happened.
@@ -179,14 +179,14 @@ class ModelError(MapsatError):
         super().__init__(message)
 
     def after(self, attempts: int) -> ModelError:
-        """Return the error with the number of attempts in its message, if there were several."""
+        """Return the error with the number of attempts in its message, if there were several attempts."""
         if attempts > 1:
             self.args = (f"{self} ({attempts} attempts)",)
         return self
 
     @property
     def blame(self) -> Blame:
-        """Return who is to blame: who asked; for an agent's call the agent where the reply is bad, else the infrastructure."""
+        """Return the party to blame: the asking party; for an agent's call the agent if the reply is bad, otherwise the infrastructure."""
         if self.purpose == "agent":
             return "agent" if self.kind in OF_THE_REPLY else "infrastructure"
         return _BLAME[self.purpose]
@@ -200,7 +200,7 @@ _MOST_CALLS = 100
 
 
 def answer_of(response: Json, request: Request, *, cost: float | None = None, seconds: float = 0.0) -> Answer:
-    """Return the answer that a response holds.
+    """Return the answer in a model's response.
 
     Args:
         response: the body, as data.
@@ -214,7 +214,7 @@ def answer_of(response: Json, request: Request, *, cost: float | None = None, se
     usage = _usage(response, cost)
 
     def fault(kind: Kind, what: str) -> ModelError:
-        """Return the error for a reply that cannot be used, with the usage of the reply."""
+        """Return the error for an unusable reply, with the usage of the reply."""
         return ModelError(kind, f"{request.model} {what}", purpose=request.purpose, usage=usage)
 
     choice, message = (next(iter(values_at(response, path)), None) for path in ("choices.0", "choices.0.message"))
@@ -242,7 +242,7 @@ def answer_of(response: Json, request: Request, *, cost: float | None = None, se
 
 
 def embeddings_of(response: Json, request: Request, *, cost: float | None, seconds: float) -> Answer:
-    """Return the answer that a response to a request for embeddings holds; arguments and errors as of ``answer_of``."""
+    """Return the answer in a response to a request for embeddings; arguments and errors as for ``answer_of``."""
     usage, vectors = _usage(response, cost), _vectors(response)
     if len(vectors) != len(request.messages):
         what = f"{request.model} gave {len(vectors)} embeddings for {len(request.messages)} texts"
@@ -251,7 +251,7 @@ def embeddings_of(response: Json, request: Request, *, cost: float | None, secon
 
 
 def _vectors(response: Json) -> list[list[float]]:
-    """Return the embeddings in a response, in the order of their texts, up to the first that is invalid."""
+    """Return the embeddings in a response, in the order of their texts, up to the first invalid embedding."""
     data = response.get("data") if isinstance(response, Mapping) else None
     entries = [entry for entry in data if isinstance(entry, Mapping)] if isinstance(data, list) else []
     vectors: list[list[float]] = []
@@ -269,7 +269,7 @@ def _is_figure(value: Json) -> bool:
 
 
 def _usage(response: Json, cost: float | None) -> Usage:
-    """Return the usage in a response; an empty one if a count is missing or no input was counted."""
+    """Return the usage in a response; an empty usage if a count is missing or no input was counted."""
     used = usage_of(response.get("usage")) if isinstance(response, Mapping) else {}
     if not used.get("input_tokens") or "output_tokens" not in used:
         return Usage()
@@ -277,7 +277,7 @@ def _usage(response: Json, cost: float | None) -> Usage:
 
 
 def _refusal(message: Mapping[str, Json]) -> str:
-    """Return the words in which a model refuses; empty where it does not."""
+    """Return the words of a model's refusal; empty if it does not refuse."""
     refusals = (*values_at(message, "refusal"), *values_at(message, "provider_specific_fields.refusal"))
     return next((refusal for refusal in refusals if isinstance(refusal, str) and refusal.strip()), "")
 
@@ -334,7 +334,7 @@ _SPELLINGS = {
 
 
 def usage_of(data: Json) -> dict[str, float]:
-    """Return the usage in an object, by our names: tokens, and cost in US dollars. Values that are not numbers are left out."""
+    """Return the usage in an object under our own names: tokens, and cost in US dollars. Non-numeric values are omitted."""
     if not isinstance(data, Mapping):
         return {}
     amounts = {name: next((data[key] for key in keys if key in data), None) for name, keys in _SPELLINGS.items()}
@@ -343,7 +343,7 @@ def usage_of(data: Json) -> dict[str, float]:
 
 
 def summed(parts: list[dict[str, float]]) -> dict[str, float]:
-    """Return the usage of all answers of a reply; a figure that one answer does not report is left out."""
+    """Return the total usage of all answers of a reply; a figure is omitted if any answer lacks it."""
     names = _SPELLINGS if parts else ()
     return {name: sum(part[name] for part in parts) for name in names if all(name in part for part in parts)}
 
@@ -361,7 +361,7 @@ _PARAMETERS: Mapping[str, type] = {
 
 
 def named_model(text: str, spec: str) -> tuple[str, dict[str, Json]]:
-    """Return the model and the parameters that a spec names behind its colon.
+    """Return the model and the parameters that follow the colon in a spec.
 
     Args:
         text: ``MODEL`` or ``MODEL?temperature=0&max_tokens=2000``.
@@ -381,7 +381,7 @@ def named_model(text: str, spec: str) -> tuple[str, dict[str, Json]]:
 
 
 def _parameter(name: str, value: str, spec: str) -> Any:
-    """Return the value of a sampling parameter in its type. Raises UsageError if its name or its value is wrong."""
+    """Return the value of a sampling parameter in its type. Raises UsageError if the name or the value is wrong."""
     kind = _PARAMETERS.get(name)
     if kind is None:
         hint = hint_at(name, _PARAMETERS)
@@ -399,7 +399,7 @@ def _parameter(name: str, value: str, spec: str) -> Any:
 
 @dataclass
 class ModelCalls:
-    """The model calls that an agent makes by itself in one episode.
+    """The model calls that an agent makes itself in one episode.
 
     Attributes:
         trial: which of several episodes of its case it is.
@@ -417,11 +417,11 @@ class ModelCalls:
 
     @property
     def is_known(self) -> bool:
-        """Return whether it is known which episode the calls are of."""
+        """Return whether the episode of the calls is known."""
         return self is not _stray
 
     def count(self, key: str, more: int = 1) -> int:
-        """Count a request, or with ``more`` -1 uncount it; return its count in the episode, 1 where that is not known."""
+        """Count a request (``more`` -1 undoes this); return its count in the episode, or 1 if the episode is unknown."""
         if not self.is_known:
             return 1
         with self._lock:
@@ -438,7 +438,7 @@ _calls: ContextVar[ModelCalls] = ContextVar("mapsat_model_calls", default=_stray
 
 @contextmanager
 def calls_of(calls: ModelCalls = _OURS) -> Iterator[None]:
-    """Count the model calls of the block as an episode's, by default as our own, also those of threads with its context."""
+    """Count the model calls of a block as an episode's, or as our own by default; this includes threads with its context."""
     token = _calls.set(calls)
     try:
         yield
@@ -447,13 +447,13 @@ def calls_of(calls: ModelCalls = _OURS) -> Iterator[None]:
 
 
 def current_calls() -> ModelCalls | None:
-    """Return the ``ModelCalls`` that a model call made now belongs to; None where it is our own."""
+    """Return the ``ModelCalls`` for a model call made now; None if the call is our own."""
     calls = _calls.get()
     return None if calls is _OURS else calls
 
 
 def why_lost(calls: ModelCalls) -> str:
-    """Return why a model call of the episode, or of an unknown one, was not answered; empty if all were."""
+    """Return why a model call of the episode, or of an unknown episode, was not answered; empty if all calls were."""
     return calls.missed or _stray.missed
 
 
@@ -499,7 +499,7 @@ class Prompt:
 
 
 def own_language(language: str) -> str:
-    """Return which of our languages serves a BCP 47 language: ``zh`` for ``zh`` and its variants, else ``en``."""
+    """Return the built-in language for a BCP 47 language: ``zh`` for ``zh`` and its variants, otherwise ``en``."""
     return "zh" if language.lower().replace("_", "-").split("-")[0] == "zh" else "en"
 
 

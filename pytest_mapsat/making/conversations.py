@@ -75,7 +75,7 @@ class LoggedMessage:
 
 @dataclass(frozen=True)
 class Log:
-    """A conversation as read from a file, before the query and the judged reply of its case are chosen.
+    """A conversation read from a file, before its query and judged reply are chosen.
 
     Attributes:
         id: what the log calls it; empty where it has no name.
@@ -97,7 +97,7 @@ class Log:
 
     @property
     def begun(self) -> tuple[tuple[str, str], ...]:
-        """Roles and texts without system messages, to find a log that is only the beginning of another one."""
+        """Roles and texts without system messages, used to find a log that is only the beginning of another log."""
         return tuple((line.role, line.text) for line in self.lines if line.role != "system")
 
 
@@ -148,7 +148,7 @@ class LoggedConversation(Log):
 
     @property
     def now_at(self) -> str:
-        """The place of the message that gives the case's time: a system message with a time, else the query."""
+        """The place of the message that states the case's time: a system message with a time, otherwise the query."""
         places = (line.place for line in self.lines if line.role == "system" and _SAID_NOW.search(line.text))
         return next(places, self.query.place)
 
@@ -159,7 +159,7 @@ class LoggedConversation(Log):
 
     @property
     def language(self) -> str:
-        """``zh`` where the query is Chinese, else ``en``."""
+        """``zh`` for a Chinese query, otherwise ``en``."""
         return language_of(self.query.text)
 
 
@@ -223,7 +223,7 @@ def conversation_of(log: Log) -> LoggedConversation:
 
 
 def _normalised(log: Log) -> Log:
-    """Return a log without a repeated last reply, and with an ASCII alias for each tool name that a suite cannot have."""
+    """Return a log without a repeated last reply, and with an ASCII alias for each tool name that a suite does not allow."""
     lines = log.lines
     spoken = [line for line in lines if line.role == "agent"]
     if len(spoken) > 1 and spoken[-1] is lines[-1] and not lines[-1].calls and spoken[-1].text == spoken[-2].text:
@@ -250,7 +250,7 @@ def _renamed(line: LoggedMessage, name: str, alias: str) -> LoggedMessage:
 def _next_step(
     lines: Sequence[LoggedMessage], start: int, reply: int, user: int, following: int | None, *, names: frozenset[str]
 ) -> Literal["answers", "objects", "accepts", "other"]:
-    """Return what a user's message after a reply does; ``following``: index of the next reply or None; ``names``: things listed.
+    """Return the role of a user's message after a reply; ``following``: index of the next reply or None; ``names``: listed things.
 
     It answers a question, objects (or tells a wish that was missed), accepts, or is another matter.
     """
@@ -306,12 +306,12 @@ def _names(result: Json, depth: int = 0) -> Iterable[str]:
 
 
 def _with_indices(log: Log, query: int, judged: int, accepted: int | None, notes: Iterable[str]) -> LoggedConversation:
-    """Return a log as a conversation with these indices, its context and notes. Raises SuiteError for texts that are too long."""
+    """Return a log as a conversation with these indices, its context and notes. Raises SuiteError if texts are too long."""
     lines = log.lines
     first = next(line for line in lines if line.role != "system")
     odd = [*log.notes, *notes]
     if first.role == "agent":
-        begins = "the conversation begins with the agent: what it says there stands among the earlier messages"
+        begins = "the conversation begins with the agent: its words are among the earlier messages"
         odd.append(f"{first.place}: {begins}")
     empty = [line.place for line in lines if line.role == "agent" and not line.text]
     odd += [f"{place}: the agent makes calls and says nothing: the log may be cut off there" for place in empty]
@@ -337,7 +337,7 @@ def trajectory_of(lines: Iterable[LoggedMessage]) -> Trajectory:
 
 
 def choose(logs: Sequence[Log], which: str, path: Path) -> Log:
-    """Return the conversation of a file that ``which`` names.
+    """Return the conversation that ``which`` selects from a file.
 
     One that begins with all of another one, message by message, stands for both: where every call of a model is logged with all that came before it.
 
@@ -390,7 +390,7 @@ _SAID_CITY = re.compile(r"(?:\bcity|城市)\s*(?:is|[:：=为是])\s*([^\s,.;，
 
 
 def context_of(around: JsonObject, instructions: str, place: str, notes: list[str]) -> Context:
-    """Return the context (time, place, user), from metadata or else the system message; adds oddities to ``notes``."""
+    """Return the context (time, place, user) from metadata, otherwise from the system message; add irregularities to ``notes``."""
     sources = [around, *(part for part in around.values() if isinstance(part, dict))]
     now = next((moment for source in sources for key in _NOW if (moment := moment_of(source.get(key)))), None)
     clock = _SAID_NOW.search(instructions)
@@ -414,7 +414,7 @@ def context_of(around: JsonObject, instructions: str, place: str, notes: list[st
 
 
 def _in_zone(moment: str | None, behind: str, place: str, notes: list[str]) -> str | None:
-    """Return a time with the offset of the zone named right after it in a text; unchanged if it has an offset or none is known."""
+    """Return a time with the offset of the zone that follows it in a text; unchanged if it has an offset or no known zone follows."""
     zone = _SAID_ZONE.search(behind)
     if moment is None or zone is None or (local := datetime.fromisoformat(moment)).tzinfo is not None:
         return moment
@@ -440,7 +440,7 @@ def moment_of(value: Json) -> str | None:
 
 
 def _point_in(source: Mapping[str, Json]) -> tuple[float, float] | None:
-    """Return the longitude and latitude in metadata, at the top or under a key such as ``location``; None without one."""
+    """Return the longitude and latitude in metadata, at the top level or under a key such as ``location``; None if there are none."""
     parts = [source, *(source[key] for key in _PLACE if source.get(key))]
     for part in parts:
         if isinstance(part, Mapping):
@@ -473,7 +473,7 @@ _RECORDED = Provenance(kind="recorded")
 
 
 def read_logs(path: Path) -> list[Log]:
-    """Return the conversations of a file in their order, in whichever supported layout it is.
+    """Return the conversations of a file in order; all supported layouts are recognised.
 
     Raises:
         UsageError: there is no such file.
@@ -504,7 +504,7 @@ def personal_data_of(log: Log) -> PersonalData:
 
 
 def personal_data_in_name(name: str) -> str:
-    """Return the kind of personal data in a file's name; empty where there is none."""
+    """Return the kind of personal data in a file's name; empty if there is none."""
     personal = PersonalData()
     personal.look(name.partition(".")[0], "")
     return personal.found[0].kind if personal.found else ""
@@ -534,7 +534,7 @@ def _of_spans(dialogue: RecordedDialogue, name: str) -> Log:
         talk.add(turn.role, turn.text, where, turn.steps, turn.output)
         if number in dialogue.untold:
             talk.note(
-                where, "its words are not told: the instrumentation does not record contents, or they were cut off"
+                where, "its words are missing: the instrumentation does not record contents, or they were cut off"
             )
     talk.notes += dialogue.trajectory.warnings
     around: JsonObject = {"uid": dialogue.user} if dialogue.user else {}
@@ -582,7 +582,7 @@ def _is_message(data: Json) -> bool:
 
 
 def _of_value(data: Json, line: int, name: str, text: str = "") -> Log:
-    """Return the conversation in a JSON value; ``text``: the document if the value is all of it, else empty."""
+    """Return the conversation in a JSON value; ``text``: the document if the value is the whole document, otherwise empty."""
     place = f"{name}:{line}"
     if isinstance(data, list) and all(map(_is_message, data)):
         data = {"messages": data}
@@ -616,7 +616,7 @@ def _response(data: Json) -> list[Json]:
 
 
 def _chat(messages: Sequence[tuple[str, Json]], around: JsonObject, place: str) -> Log:
-    """Return chat messages, each with its place, as a log; ``around``: the object they were in, with tools and metadata."""
+    """Return chat messages with their places as a log; ``around``: the enclosing object, with tools and metadata."""
     talk = _ChatReader()
     for where, data in messages:
         if not isinstance(data, (dict, str)):
@@ -632,7 +632,7 @@ def _chat(messages: Sequence[tuple[str, Json]], around: JsonObject, place: str) 
 
 
 def _tools(listed: list[Json]) -> dict[str, JsonObject]:
-    """Return the tool schemas of a log by name, as OpenAI's ``function`` objects; the first of a name counts."""
+    """Return the tool schemas of a log by name, as OpenAI's ``function`` objects; the first schema of a name counts."""
     tools: dict[str, JsonObject] = {}
     for member in listed:
         tool = member.get("function", member) if isinstance(member, dict) else None
@@ -659,7 +659,7 @@ class _ChatReader:
         self._times: list[str | None] = []
 
     def note(self, place: str, words: str) -> None:
-        """Add a note about something odd at a place."""
+        """Add a note about an irregularity at a place."""
         self.notes.append(f"{place}: {words}")
 
     def add(
@@ -687,7 +687,7 @@ class _ChatReader:
         self._lines[-1] = LoggedMessage(where, role, words, (*last.calls, *steps), output or last.output)
 
     def hear(self, message: ChatMessage, place: str, time: str | None) -> None:
-        """Add a chat message, and attach its tool results to the calls they belong to."""
+        """Add a chat message, and attach its tool results to the matching calls."""
         if time is not None:
             if self._time is not None and _utc(time) < _utc(self._time):
                 self.note(place, f"the clock goes back, from {self._time} to {time}; the order of the file counts")
@@ -708,7 +708,7 @@ class _ChatReader:
             self.note(place, f"a message of the {message.role} without words: left out")
 
     def _answer(self, of: str, name: str, value: Json | Unknown, place: str) -> None:
-        """Attach a result to its call: by id, else the first open call of the tool ``name``, or any open call if it is empty."""
+        """Attach a result to its call: by id, otherwise to the first open call of the tool ``name``, or of any tool if the name is empty."""
         meant = (
             (number, index, step)
             for number, line in enumerate(self._lines)
@@ -735,7 +735,7 @@ class _ChatReader:
         for line in self._lines:
             for step in line.calls:
                 if step.kind == "call" and "result" in step.unknown:
-                    self.note(line.place, f"the log tells no result of {step.tool}: no recording is made of it")
+                    self.note(line.place, f"the log has no result of {step.tool}: no recording is made of it")
         times = (time for line, time in zip(self._lines, self._times, strict=True) if time and line.role == "user")
         time = next(times, None)
         data = _object(as_json({**around, **({"now": time} if time and "now" not in around else {})}))
@@ -744,7 +744,7 @@ class _ChatReader:
 
 
 def _call(of: str, name: str, arguments: JsonObject | Unknown, place: str, notes: list[str]) -> Step:
-    """Return a logged tool call as a step with no result yet; notes arguments that are not JSON object."""
+    """Return a logged tool call as a step without a result; add a note if the arguments are not a JSON object."""
     untold = isinstance(arguments, Unknown)
     if untold:
         notes.append(f"{place}: the arguments of {name or 'a call'} are no JSON object: no recording is made of it")

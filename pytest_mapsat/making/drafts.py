@@ -92,7 +92,7 @@ _MOST_MESSAGES = 1000
 
 @dataclass(frozen=True)
 class Draft:
-    """A case generated from a log that people have not accepted yet, with its tools, recordings and labelled answers.
+    """A generated case from a log, not yet accepted by a person, with its tools, recordings and labelled answers.
 
     Attributes:
         case: the case.
@@ -112,7 +112,7 @@ class Draft:
 def draft_of(
     conversation: LoggedConversation, case_id: str, suite: Suite | None, model: ProposingModel | None = None
 ) -> Draft:
-    """Return the draft of a case made from a logged conversation.
+    """Return a draft case for a logged conversation.
 
     Args:
         conversation: what it is made of.
@@ -207,7 +207,7 @@ def _messages(conversation: LoggedConversation, notes: list[str]) -> Iterator[Js
     """Yield the messages before the query, without system messages; the last ``_MOST_MESSAGES`` if there are more."""
     lines = [line for line in conversation.lines[: conversation.query_at] if line.role != "system" and line.text]
     if len(lines) > _MOST_MESSAGES:
-        count = f"{len(lines)} messages stand before the query"
+        count = f"{len(lines)} messages come before the query"
         notes.append(f"{lines[0].place}: {count}: the last {_MOST_MESSAGES} are kept")
     return ({"role": line.role, "text": line.text} for line in lines[-_MOST_MESSAGES:])
 
@@ -224,7 +224,7 @@ def _scripted(conversation: LoggedConversation) -> Iterator[JsonObject]:
 
 
 def asked_for(reply: str, language: str) -> list[str]:
-    """Return words that name what a reply asks the user for; empty where it asks nothing."""
+    """Return words for the information that a reply asks of the user; empty if it asks nothing."""
     asked = questions_in(reply, language)
     if language == "zh":
         return [word for sentence in asked for word in re.findall(r"[\u4e00-\u9fff]{2,8}|[A-Za-z]{3,}", sentence)][:12]
@@ -232,7 +232,7 @@ def asked_for(reply: str, language: str) -> list[str]:
 
 
 def _closing(text: str, script: UserScript, conversation: LoggedConversation) -> str:
-    """Return the oracle's last words: the accepted reply, without its questions if the scripted user would answer them.
+    """Return the oracle's last words: the accepted reply, without questions that the scripted user would answer.
 
     Empty where the user goes on all the same.
     """
@@ -245,7 +245,7 @@ def _closing(text: str, script: UserScript, conversation: LoggedConversation) ->
 
 
 def _planned(best: Trajectory, tools: Mapping[str, Tool]) -> Iterator[JsonObject]:
-    """Yield each distinct call of a dialogue with known arguments and result that its tool accepts."""
+    """Yield each distinct call of a dialogue whose arguments and result are known and accepted by its tool."""
     seen: list[JsonObject] = []
     for step in best.calls:
         tool = tools.get(tool_name(tools, step.tool))
@@ -258,7 +258,7 @@ def _planned(best: Trajectory, tools: Mapping[str, Tool]) -> Iterator[JsonObject
 
 
 def _is_told(step: Step) -> bool:
-    """Return whether the log has both the arguments and the result of a call."""
+    """Return whether the log contains both the arguments and the result of a call."""
     return not {"arguments", "result"} & {*step.unknown}
 
 
@@ -268,7 +268,7 @@ def _is_told(step: Step) -> bool:
 def _tools_lacking(
     conversation: LoggedConversation, suite_tools: Mapping[str, Tool], notes: list[str]
 ) -> dict[str, Tool]:
-    """Return tools for those of the log that the suite lacks; notes those that cannot be described."""
+    """Describe the tools that occur in the log but not in the suite; add a note for each tool that cannot be described."""
     calls: dict[str, list[tuple[LoggedMessage, Step]]] = {name: [] for name in conversation.tools}
     for line, step in conversation.calls:
         calls.setdefault(step.tool, []).append((line, step))
@@ -289,7 +289,7 @@ def _tools_lacking(
 def _recordings(
     conversation: LoggedConversation, case_id: str, tools: Mapping[str, Tool], notes: list[str]
 ) -> Iterator[Recording]:
-    """Yield recordings of the log's calls, free of secrets; of two results for the same call the first is kept."""
+    """Yield recordings of the log's calls without secrets; if a call has two results, the first is kept."""
     secrets = Secrets()
     kept: dict[tuple[str, str], Json] = {}
     for line, step in conversation.calls:
@@ -317,7 +317,7 @@ def _recordings(
 def _answers(
     conversation: LoggedConversation, case: Case, tools: Mapping[str, Tool], proposals: Proposals
 ) -> Iterator[PeopleLabels]:
-    """Yield the logged and the accepted reply as labelled answers, with labels that follow from the user's next message."""
+    """Yield the logged and the accepted reply as labelled answers; the labels follow from the user's next message."""
     accepted, logged = conversation.accepted, conversation.trajectory
     refused = accepted is None or accepted != logged
     objected = refused and any(line.role == "user" for line in conversation.after)
@@ -332,7 +332,7 @@ def _answers(
 
 
 def _labels(case: Case, known: Mapping[str, Mark], asked: Mark, other: Mark) -> dict[str, Mark]:
-    """Return a label per required requirement: the known one, else ``asked`` or ``other`` depending on its kind."""
+    """Return a label for each required requirement: the known label, otherwise ``asked`` or ``other`` depending on its kind."""
     required = {requirement.id: asked if requirement.kind == "asked" else other for requirement in case.truth.required}
     return {**required, **known}
 
@@ -340,7 +340,7 @@ def _labels(case: Case, known: Mapping[str, Mark], asked: Mark, other: Mark) -> 
 def _answer(
     case: Case, name: str, trajectory: Trajectory, tools: Mapping[str, Tool], labels: Mapping[str, Mark]
 ) -> PeopleLabels:
-    """Return a dialogue as a labelled answer, with secrets removed and calls of unknown tools left out."""
+    """Return a dialogue as a labelled answer, without secrets and calls of unknown tools."""
     secrets = Secrets()
     turns = []
     for turn in trajectory.turns:
@@ -361,7 +361,7 @@ def _answer(
 
 
 def write_draft(root: Path, draft: Draft, suite: Suite | None, conversation: LoggedConversation) -> list[Path]:
-    """Write a draft into a suite, creating the suite if there is none; no existing file is overwritten.
+    """Write a draft into a suite, which is created if missing; no existing file is overwritten.
 
     Args:
         root: the suite's folder.
@@ -423,7 +423,7 @@ def _manifest(root: Path, draft: Draft, conversation: LoggedConversation) -> Sui
 
 
 def _read_again(root: Path, draft: Draft) -> None:
-    """Check that the suite is still readable with the draft in it. Raises SuiteError."""
+    """Check that the suite is still readable with the draft. Raises SuiteError."""
     suite = open_suite(root)
     entry = next(entry for file in suite.files() for entry in suite.entries(file) if entry.id == draft.case.id)
     suite.load(entry)
@@ -506,14 +506,14 @@ class ProposalReview:
         self.suite = self._opened()
 
     def _opened(self) -> Suite:
-        """Return the suite, freshly opened, with the sandboxes set."""
+        """Return the suite, newly opened, with the sandboxes set."""
         suite = open_suite(self._root)
         suite.sandboxes = self._sandboxes
         return suite
 
     @property
     def open(self) -> list[Proposal]:
-        """The proposals that no person has decided on, by file and line. Raises SuiteError."""
+        """The undecided proposals, by file and line. Raises SuiteError."""
         files = (file for file in self.suite.files() if file == self._path or self._path in file.parents)
         entries = (entry for file in files for entry in self.suite.entries(file) if entry.draft)
         return [proposal for entry in entries for proposal in self._of(entry)]
@@ -567,7 +567,7 @@ class ProposalReview:
             raise
 
     def _without_label(self, proposal: Proposal) -> dict[Path, bytes]:
-        """Return the changed label files, by path, without the labels of a requirement that is dropped."""
+        """Return the changed label files by path, without the labels of a dropped requirement."""
         files: dict[Path, bytes] = {}
         for path in self.suite.inventory.labels:
             lines = [line.data for line in read_lines(path, limits.DIALOGUE_BYTES)]
@@ -584,7 +584,7 @@ class ProposalReview:
         return files
 
     def take_file(self, path: Path) -> int:
-        """Apply all decisions of a JSON lines file and return their number; none if one of them names no open proposal.
+        """Apply all decisions in a JSON lines file and return their number; apply none if any decision names no open proposal.
 
         Raises:
             UsageError: there is no such file, or a decision does not fit its proposal; those before it are kept.
@@ -611,7 +611,7 @@ class ProposalReview:
 
 
 def _decided(written: JsonObject, decision: ProposalDecision, proposal: Proposal) -> JsonObject | None:
-    """Return a proposal's data with a decision applied; None if it is dropped. Raises UsageError if they do not fit."""
+    """Return a proposal's data with a decision applied; None if the proposal is dropped. Raises UsageError if the decision does not fit."""
     changes = decision.model_fields_set & {"kind", "text", "value"}
     if bool(changes) != (decision.outcome == "changed"):
         raise proposal.problem(f"found {decision.outcome}, expected changed with kind, text or value, or none of these")
@@ -639,7 +639,7 @@ def _decided(written: JsonObject, decision: ProposalDecision, proposal: Proposal
 
 
 def _valued(match: Json, value: Json) -> Json:
-    """Return a match that compares with another value; a value that is a whole match replaces it."""
+    """Return a match with another value to compare; a value that is a complete match replaces the match."""
     if isinstance(match, dict) and not isinstance(value, dict):
         bound = "max" if match.get("max") is not None else "min"
         name = bound if match.get("op") == "between" else _VALUES.get(str(match.get("op")), "")
@@ -673,7 +673,7 @@ def _refuse_compressed(path: Path) -> None:
 
 
 def _file_with(proposal: Proposal, data: JsonObject) -> bytes:
-    """Return the bytes of a case's file with the case replaced and all else unchanged. Raises UsageError if that fails."""
+    """Return the bytes of a case's file with only the case replaced. Raises UsageError if that fails."""
     entry = proposal.entry
     _refuse_compressed(entry.path)
     raw = entry.path.read_bytes()

@@ -74,7 +74,7 @@ class FieldCondition:
 
     @cached_property
     def match(self) -> Match:
-        """The match that a check uses for the condition, for sorts that do not depend on when or where a choice was made."""
+        """The match that a check uses for the condition, for sorts that do not depend on the time or place of a choice."""
         match: Json = list(self.value) if isinstance(self.value, tuple) else self.value
         if self.sort == "has":
             match = {"op": "contains", "text": str(self.value)}
@@ -100,7 +100,7 @@ _CURRENCIES: tuple[tuple[Currency, str], ...] = (
 
 
 def currency_of(text: str) -> Currency:
-    """Return the first currency that a text has a sign or name of; the yuan where it has none."""
+    """Return the first currency whose sign or name occurs in a text; otherwise the yuan."""
     return next((code for code, signs in _CURRENCIES if re.search(signs, text, re.IGNORECASE)), "CNY")
 
 
@@ -144,7 +144,7 @@ class FieldDifference(FieldCondition):
 
     @property
     def text(self) -> str:
-        """The text that the condition is about, else ``day``; may be empty."""
+        """The text in the condition, otherwise ``day``; may be empty."""
         value = self.value[0] if isinstance(self.value, tuple) else self.value
         return value if isinstance(value, str) and self.sort in ("is", "has") else self.day
 
@@ -155,22 +155,22 @@ class FieldDifference(FieldCondition):
 
     @cached_property
     def needs(self) -> tuple[Need, ...]:
-        """The known needs that the field's name or value relates to."""
+        """The known needs to which the field's name or value relates."""
         own = needs_of(" ".join(key_words(self.field))) or needs_of(self.field)
         return tuple({need.name: need for need in (*own, *needs_of(self.text))}.values())
 
     @cached_property
     def own_needs(self) -> tuple[Need, ...]:
-        """The needs that the condition itself expresses: those of its text, or of the field's name where it has no text."""
+        """The needs that the condition itself expresses: from its text, or from the field's name if there is no text."""
         return needs_of(self.text) if self.text else self.needs
 
     def kept_by(self, thing: RecordThing) -> bool | None:
-        """Return whether a thing satisfies the condition; None if its records do not say."""
+        """Return whether a thing satisfies the condition; None if its records leave this open."""
         fits = any_true(map(self.match.fits, thing.values.get(self.field, (None,))))
         return fits if fits is None or not self.forbids else not fits
 
     def stated_in(self, text: str) -> bool:
-        """Return whether a text states the condition: its value, the field's whole name, or words for its need."""
+        """Return whether a text states the condition: the value, the field's full name, or words for the need."""
         last = key_words(self.field)
         phrases = [phrase for need in self.own_needs for phrase in need.words]
         phrases += [self.text] if tells(self.text.lower()) else []
@@ -179,7 +179,7 @@ class FieldDifference(FieldCondition):
         return bool(any_spoken(text, phrases))
 
     def named_in(self, text: str, descriptions: Mapping[str, Sequence[str]]) -> int:
-        """Return how clearly a user names the field: 3 by value or full name, 2 by a word for it, 1 by a hint, 0 not at all."""
+        """Return how clearly a user names the field: 3 by value or full name, 2 by a word for the field, 1 by a hint, 0 not at all."""
         last = key_words(self.field)
         words = [word for word in last if tells(word)]
         by_value = tells(self.text.lower()) and spoken(text, self.text)
@@ -196,7 +196,7 @@ class FieldDifference(FieldCondition):
         return int(signs or bool(any_spoken(text, descriptions.get(self.field.rsplit(".", 1)[-1], ()))))
 
     def with_figure(self, value: float) -> FieldDifference | None:
-        """Return a copy with a given figure as its bound; None if that does not separate the right from the refused value."""
+        """Return a copy with a given figure as the bound; None if the bound does not separate the right from the refused value."""
         right, refused = self.limits
         for figure in (round(value * unit, 6) for unit in _UNITS):
             if (right <= figure < refused) if self.sort == "most" else (refused < figure <= right):
@@ -216,16 +216,16 @@ def names_in(text: str) -> set[str]:
 
 
 def in_full(text: str) -> str:
-    """Return a text in lower case with figures and times in full that people cut short, so that they are read: 2米6, 三百八, "six foot four", "half seven"."""
+    """Return a text in lower case with abbreviated figures and times written out: 2米6, 三百八, "six foot four", "half seven"."""
 
     def han(match: re.Match[str]) -> str:
-        """Return the figure in full of digits with a unit or a scale between them."""
+        """Return the full figure for digits with a unit or a scale between them."""
         before, unit, after = match[1], match[2], "".join(_HAN_DIGITS.get(sign, sign) for sign in match[3])
         whole = _HAN_DIGITS.get(before, before)
         return f"{whole}.{after}{unit}" if unit not in _SCALES else str(int(f"{whole}{after}") * _SCALES[unit] // 10)
 
     def number(words: str) -> float:
-        """Return the number that digits or words stand for."""
+        """Return the value of a number in digits or words."""
         return sum(each.value for each in read(words, language="en", lexicon=lexicon_of(())).quantities)
 
     def feet(match: re.Match[str]) -> str:
@@ -251,7 +251,7 @@ def in_full(text: str) -> str:
 
 
 def figures_in(text: str, condition: FieldDifference, *, plain: bool = False) -> Iterator[float]:
-    """Yield a text's bounds in the direction of a condition, with ``plain`` also every other figure in it; a sum of money, a length and a time are apart."""
+    """Yield a text's bounds in the direction of a condition and, with ``plain``, all other figures; money, lengths and times are kept apart."""
     text = in_full(text)
     names = {need.name for need in condition.needs}
     apart = ("m", "min") if "price" in names else ("min", "yuan", "foreign") if names & {"height", "size"} else ()
@@ -274,7 +274,7 @@ def fields_apart(
     asked: str,
     things: Sequence[RecordThing],
 ) -> list[FieldDifference]:
-    """Return the conditions that all accepted things satisfy and some refused thing breaks, in the order of the records.
+    """Return the conditions that all accepted things satisfy and at least one refused thing breaks, in the order of the records.
 
     Args:
         refused: what was recommended and refused.
@@ -316,7 +316,7 @@ def _path_has_word_of(path: str, words: str) -> bool:
 
 
 def _likely(field: FieldDifference, things: Sequence[RecordThing]) -> int:
-    """Return how likely a condition is a need when no words name it, from 0 to 3."""
+    """Return the likelihood that a condition is a need although no words name it, from 0 to 3."""
     values = [str(value) for thing in things for value in thing.values.get(field.field, ())]
     unique = len(values) >= _SEVERAL and len(set(values)) == len(values)
     burden = _path_has_word_of(field.field, "burdens") or _path_has_word_of(field.field, "less")
@@ -356,7 +356,7 @@ def _against(path: str, bad: Sequence[Json], good: Sequence[Json], clock: str) -
 
 
 def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[FieldDifference]:
-    """Yield conditions on a field of a refused thing that the user's words may mean, when nothing was accepted."""
+    """Yield conditions on a field of a refused thing to which the user's words may refer, if no thing was accepted."""
     denials = Denials(flat(words))
     if bad and all(isinstance(value, bool) for value in bad):
         field = FieldDifference(path, "is", not bad[0])
@@ -383,7 +383,7 @@ def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[F
 
 
 def _bounded(path: str, right: Sequence[float], wrong: Sequence[float]) -> Iterator[FieldDifference]:
-    """Yield upper or lower bounds that separate right figures from wrong ones, in the direction that makes sense for the field."""
+    """Yield upper or lower bounds that separate right from wrong figures, in the plausible direction for the field."""
     less, more = _path_has_word_of(path, "less"), _path_has_word_of(path, "more")
     if max(right) < max(wrong) and (less or not more):
         yield FieldDifference(path, "most", max(right), limits=(max(right), max(wrong)))
@@ -403,7 +403,7 @@ def _texts(values: Iterable[Json]) -> list[str]:
 
 
 def _members(values: Iterable[Json]) -> list[str]:
-    """Return the distinct short texts among values and in lists among them."""
+    """Return the distinct short texts among values, including members of lists."""
     members: list[str] = []
     for value in values:
         members += _texts(value if isinstance(value, list) else [value])
@@ -424,7 +424,7 @@ _SENTENCE = re.compile(r"[^.!?。！？;；\n]+(?:\.\d+[^.!?。！？;；\n]*)*[
 
 @dataclass(frozen=True)
 class Need:
-    """A kind of need: words in the names of fields about it, words that state it, and hints that somebody has it."""
+    """A kind of need: words in the names of related fields, words that state the need, and hints that a user has it."""
 
     name: str
     fields: tuple[str, ...]
@@ -433,13 +433,13 @@ class Need:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Words for the need: those that state it, else those of its fields."""
+        """Words for the need: words that state it, otherwise words in its field names."""
         return self.words or self.fields
 
 
 @cache
 def all_needs() -> tuple[Need, ...]:
-    """Return the needs in ``needs.yaml``, in their order."""
+    """Return the needs in ``needs.yaml``, in order."""
     parts = ("fields", "words", "signs")
     needs = package_data(__package__, "needs.yaml")["needs"].items()
     return tuple(Need(name, *(tuple(need[part]) for part in parts)) for name, need in needs)
@@ -470,7 +470,7 @@ def key_words(path: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def needs_of(name: str) -> tuple[Need, ...]:
-    """Return the needs that a field name or a text value relates to."""
+    """Return the needs to which a field name or a text value relates."""
     words, text = set(words_of(name)), fold_phrase(name)
     singular = words | {word.removesuffix("s") for word in words}
     return tuple(
@@ -481,7 +481,7 @@ def needs_of(name: str) -> tuple[Need, ...]:
 
 
 def spoken(text: str, phrase: str) -> bool:
-    """Return whether a text contains a phrase: Latin phrases as whole words (plurals count), Chinese ones anywhere."""
+    """Return whether a text contains a phrase: Latin phrases as whole words (plurals count), Chinese phrases anywhere."""
     return _pattern(phrase).search(flat(text)) is not None
 
 
@@ -512,17 +512,17 @@ def _pattern(phrase: str) -> re.Pattern[str]:
 
 
 def takes(tool: str) -> bool:
-    """Return whether a tool's name says that it takes something, such as ``book_table``."""
+    """Return whether a tool's name indicates that it books or orders something, such as ``book_table``."""
     return changes_something(tool) or not set(words_of(tool)).isdisjoint(listed("takes"))
 
 
 def tells_of_user(tool: str) -> bool:
-    """Return whether a tool's name says that it returns data on the user, such as ``get_user_profile``."""
+    """Return whether a tool's name indicates that it returns data on the user, such as ``get_user_profile``."""
     return not set(words_of(tool)).isdisjoint(listed("profiles"))
 
 
 def tells(word: str) -> bool:
-    """Return whether a word is meaningful by itself: long enough, and not too common."""
+    """Return whether a word is significant by itself: long enough, and not too common."""
     return (len(word) >= _LEAST_LATIN or bool(_HAN.search(word))) and word not in listed("weak")
 
 
@@ -564,7 +564,7 @@ _Relevance = Literal["strong", "weak"]
 
 @dataclass(frozen=True)
 class EarlierText:
-    """A text, or a value in data with its path, from before the judged reply; ``asked``: it is in the query."""
+    """A text, or a value in data with its path, from before the judged reply; ``asked``: whether it is in the query."""
 
     place: str
     source: Source
@@ -575,12 +575,12 @@ class EarlierText:
 
     @property
     def quote(self) -> str:
-        """The text, or path and value, cut to a length that can be quoted."""
+        """The text, or path and value, cut to a quotable length."""
         text = f"{self.path}: {json.dumps(self.value, ensure_ascii=False)}" if self.path else self.text
         return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
 
     def evidence(self, relevance: _Relevance) -> Evidence:
-        """Return it as evidence: ``strong`` states a need directly, ``weak`` only hints at it."""
+        """Return the text or value as evidence: ``strong`` states a need directly, ``weak`` only hints at it."""
         need: Literal["direct", "related"] = "direct" if relevance == "strong" else "related"
         return Evidence(text=self.quote, at=(self.place,), relevance=relevance, need=need)
 
@@ -588,7 +588,7 @@ class EarlierText:
 def known_before_reply(
     conversation: LoggedConversation, tools: Mapping[str, Tool], listing: Collection[str]
 ) -> Iterator[EarlierText]:
-    """Yield the texts and values that an agent could know before it gave the judged reply.
+    """Yield the texts and values that an agent could know before the judged reply.
 
     Args:
         conversation: the conversation.
@@ -610,7 +610,7 @@ def known_before_reply(
 
 
 def support_for(field: FieldDifference, earlier: tuple[EarlierText, ...], known_at: str) -> FieldDifference:
-    """Return a condition with its evidence from before the reply, and with the bound that the evidence gives, if any.
+    """Return a condition with its evidence from before the reply, and with the bound in the evidence, if any.
 
     Args:
         field: the condition.
@@ -638,7 +638,7 @@ def support_for(field: FieldDifference, earlier: tuple[EarlierText, ...], known_
 
 
 def linked_to(support: FieldDifference, words: str, earlier: tuple[EarlierText, ...], returned: str) -> FieldDifference:
-    """Return a condition, with earlier texts on the objection's subject as weak evidence if it had none.
+    """Return a condition; if it had no evidence, earlier texts about the objection's subject are added as weak evidence.
 
     They share a name, or a pair of Chinese signs, that stands in no call and no result.
     """
@@ -650,7 +650,7 @@ def linked_to(support: FieldDifference, words: str, earlier: tuple[EarlierText, 
 
 
 def _relevance(field: FieldDifference, earlier: EarlierText) -> tuple[_Relevance | None, float | None]:
-    """Return how strongly an earlier text or value supports a condition (None: not), and the figure it gives for a bound or None."""
+    """Return how strongly an earlier text or value supports a condition (None: not at all), and its figure for a bound or None."""
     if earlier.path:
         return _of_value(field, earlier)
     text = earlier.text
@@ -665,7 +665,7 @@ def _relevance(field: FieldDifference, earlier: EarlierText) -> tuple[_Relevance
 
 
 def _of_value(field: FieldDifference, earlier: EarlierText) -> tuple[_Relevance | None, float | None]:
-    """Return what ``_relevance`` does, for a value in data: by its key and value, or by words in its texts."""
+    """Return the relevance, as ``_relevance`` does, of a value in data: by its key and value, or by words in its texts."""
     key = earlier.path.removesuffix(".*").rsplit(".", 1)[-1]
     own = set(key_words(field.field))
     shares = bool({need.name for need in needs_of(key)} & {need.name for need in field.needs})
@@ -701,7 +701,7 @@ def requirement_of(
     forbids: bool = False,
     draft: bool = False,
 ) -> Requirement:
-    """Return a requirement that everything an answer recommends fits the matches, or with ``forbids`` that nothing does.
+    """Return the requirement that everything an answer recommends fulfils the matches or, with ``forbids``, that nothing does.
 
     Args:
         name: its id in the case.

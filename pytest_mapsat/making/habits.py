@@ -80,7 +80,7 @@ class PlaceCondition(FieldCondition):
 
     @property
     def circumstantial(self) -> bool:
-        """Whether the condition depends on when or where the choice was made."""
+        """Whether the condition depends on the time or place of the choice."""
         return self.sort in ("open_then", "within_m", "shown")
 
     @property
@@ -90,7 +90,7 @@ class PlaceCondition(FieldCondition):
 
     @property
     def lack(self) -> bool:
-        """Whether the condition asks for the lack of something."""
+        """Whether the condition requires that a property is absent."""
         return self.forbids or self.value is False
 
     def fits(self, place: LogPlace, choice: Choice) -> bool:
@@ -137,7 +137,7 @@ class PlaceCondition(FieldCondition):
 
 
 class Choice(NamedTuple):
-    """A place that a user took, with the places on offer and the circumstances of the choice.
+    """A place that a user chose, with the available places and the circumstances of the choice.
 
     ``offer``: the places; ``of``: the part of the catalogue that they are, None for a list that was shown; ``moment``: the time as ISO 8601; ``stated``: what the
     user asked for in words and filters, which other conditions have nothing to do with.
@@ -163,7 +163,7 @@ _hours = lru_cache(maxsize=100_000)(opening_hours)
 
 @lru_cache(maxsize=100_000)
 def metres(start: tuple[float, float] | None, end: tuple[float, float] | None) -> float | None:
-    """Return the distance between two points; None where either is missing."""
+    """Return the distance between two points; None if either is missing."""
     return None if start is None or end is None else distance_m(*start, *end)
 
 
@@ -213,7 +213,7 @@ def bounds_of(choices: Sequence[Choice], parts: Sequence[slice]) -> dict[tuple[s
 
 
 def places_shown(choices: Sequence[Choice]) -> list[PlaceCondition]:
-    """Return candidate conditions "among the first N of the list shown"; empty if few choices had a list."""
+    """Return candidate conditions "among the first N of the displayed list"; empty if few choices had a list."""
     of_lists = (choice for choice in choices if choice.of is None and len(choice.offer) > 1)
     numbers = [choice.offer.index(choice.place) + 1 for choice in of_lists]
     at = _at_quantiles(sorted(numbers), (1.0, 0.9, 0.75)) if 2 * len(numbers) > len(choices) else ()
@@ -227,7 +227,7 @@ def _at_quantiles(figures: Sequence[float], shares: Sequence[float]) -> Iterable
 
 
 def profile_of(profile: Mapping[str, Json], condition: PlaceCondition) -> float | bool:
-    """Return what a profile says of a condition: a ratio (0 to 1) if it has one, else whether it mentions the condition."""
+    """Return the support of a profile for a condition: a ratio (0 to 1) if it has one, otherwise whether it mentions the condition."""
     name, value = condition.field, condition.value
     for key, known in profile.items() if not condition.forbids else ():
         if isinstance(known, dict) and (inner := profile_of(known, condition)):
@@ -247,7 +247,7 @@ def profile_of(profile: Mapping[str, Json], condition: PlaceCondition) -> float 
 
 
 def tail(shares: Sequence[float], hits: int) -> float:
-    """Return the probability of at least ``hits`` hits, where each choice hits by chance with its own share (0 to 1)."""
+    """Return the probability of at least ``hits`` hits, if each choice hits by chance with its own share (0 to 1)."""
     misses = len(shares) - hits
     if misses < 0:
         return 0.0
@@ -261,7 +261,7 @@ def tail(shares: Sequence[float], hits: int) -> float:
 
 @dataclass(frozen=True)
 class Habit:
-    """A condition with the choices of one user that satisfy it, and the probability that this is chance.
+    """A condition, the choices of one user that satisfy it, and the probability that this is chance.
 
     Attributes:
         condition: the condition.
@@ -287,7 +287,7 @@ class Habit:
 
     @property
     def part(self) -> slice:
-        """The choices that it holds for."""
+        """The choices for which the habit is valid."""
         return slice(self.since, self.until or None)
 
     @property
@@ -297,13 +297,13 @@ class Habit:
 
     @property
     def share(self) -> float:
-        """The share that satisfies the condition, of the choices that it holds for."""
+        """The share of the habit's choices that satisfy the condition."""
         kept = self.kept[self.part]
         return sum(kept) / len(kept)
 
     @property
     def late_only(self) -> bool:
-        """Whether only later choices show it."""
+        """Whether only later choices show the habit."""
         return self.since > 0
 
     @property
@@ -313,19 +313,19 @@ class Habit:
 
     @cached_property
     def windows(self) -> tuple[int, int]:
-        """How many choices of the earlier and of the later half satisfy the condition; one in the middle is in neither half."""
+        """How many choices of the earlier and of the later half satisfy the condition; a middle choice is in neither half."""
         half = len(self.kept) // 2
         return sum(self.kept[:half]), sum(self.kept[-half:])
 
     @cached_property
     def ended(self) -> bool:
-        """Whether it held for earlier choices alone, or the later half or third of all choices no longer shows it."""
+        """Whether the habit has ended: only earlier choices show it, or the later half or third of all choices no longer shows it."""
         return bool(self.until) or (
             not self.since and any(map(self._is_over_in, (len(self.kept) // 2, len(self.kept) // 3)))
         )
 
     def _is_over_in(self, last: int) -> bool:
-        """Return whether chance explains the last choices, so many of them, better than the rate of those before."""
+        """Return whether chance explains a number of last choices better than the rate of earlier choices does."""
         if not last:
             return False
         rate = (sum(self.kept[:-last]) + 1) / (len(self.kept) - last + 2)
@@ -337,11 +337,11 @@ class Habit:
 
     @property
     def weight(self) -> float:
-        """By how much its chance counts: the lack of something takes more proof."""
+        """The weight of the habit's chance: the absence of a property needs stronger proof."""
         return _LACK if self.condition.lack else 1
 
     def chance_in(self, since: int, until: int) -> float:
-        """Return the chance of it in a part of the choices; 1 where too few of them keep it, or hardly more than the offer explains."""
+        """Return the habit's chance in a part of the choices; 1 if too few choices keep it, or hardly more than the offer explains."""
         kept, shares = self.kept[since : until or None], self.shares[since : until or None]
         count, expected = sum(kept), sum(shares)
         if (
@@ -355,7 +355,7 @@ class Habit:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A condition dropped as a requirement: ``why`` says the reason, ``shared`` the choices that satisfy ``other``, too."""
+    """A condition that did not become a requirement: ``why`` is the reason, ``shared`` the choices that also satisfy ``other``."""
 
     condition: PlaceCondition
     why: str
@@ -365,14 +365,14 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Identified:
-    """The habits found in a user's choices of one kind or of all kinds, and the conditions that were left out."""
+    """The habits found in a user's choices of one kind or of all kinds, and the omitted conditions."""
 
     habits: tuple[Habit, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
 
 
 class Catalogue:
-    """The places by kind and town, and which of a kind satisfy a condition: a number with a bit for each place, so that shares of an offer are counted at once."""
+    """The places by kind and town, and the matches of each condition as a number with a bit per place, for fast counts."""
 
     def __init__(self, places: Iterable[LogPlace]) -> None:
         by_part: dict[tuple[str, str], list[LogPlace]] = {}
@@ -390,24 +390,24 @@ class Catalogue:
         self._of_user: dict[tuple[object, ...], int] = {}
 
     def part(self, kind: str, city: str) -> tuple[LogPlace, ...]:
-        """Return the places of a kind in a town; empty where there are none."""
+        """Return the places of a kind in a town; empty if there are none."""
         return self._parts.get((kind, city), ())
 
     def forget(self) -> None:
-        """Clear what is remembered of one user's choices, to bound memory; what is known of the catalogue itself stays."""
+        """Clear the cached data of one user's choices to bound memory; data about the catalogue itself stays."""
         self._of_user.clear()
         if len(self._masks) > _MASKS:
             self._masks.clear()
 
     def taken(self, choice: Choice) -> tuple[int, int]:
-        """Return the bits of the place that was taken, and of all that was on offer."""
+        """Return the bits of the chosen place and of all available places."""
         known, key = (self._of_user, choice.line) if choice.of is None else (self._masks, choice.of)
         if (offer := known.get((key,))) is None:
             offer = known[key,] = sum({self._bits[place.id] for place in choice.offer})
         return self._bits[choice.place.id], offer
 
     def fitting(self, condition: PlaceCondition, choice: Choice) -> int:
-        """Return the bits of the places that satisfy a condition: all of the kind, or those on offer where it depends on the choice."""
+        """Return the bits of the places that satisfy a condition: all places of the kind, or the available places if it depends on the choice."""
         places: Sequence[LogPlace]
         if condition.sort in ("within_m", "shown"):
             known, places = self._of_user, choice.offer
@@ -421,7 +421,7 @@ class Catalogue:
 
 
 class HabitFinder:
-    """Finds habits in the choices of one user, and caches what it found."""
+    """Finds habits in the choices of one user, and caches the results."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
@@ -429,7 +429,7 @@ class HabitFinder:
         self._known_offers: dict[tuple[object, ...], list[tuple[int, int, int]]] = {}
 
     def identify(self, choices: Sequence[Choice], kind: str, asked: Iterable[PlaceCondition] = ()) -> Identified:
-        """Return the habits that hold for a kind of place: those of its own choices, and those that all kinds share.
+        """Return the habits for a kind of place: those in its own choices, and those that all kinds share.
 
         Args:
             choices: all that the user took, in the order of time.
@@ -451,7 +451,7 @@ class HabitFinder:
         )
 
     def _across(self, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]) -> Identified:
-        """Return the habits that several kinds show together, each still clear when any one kind is left out."""
+        """Return the habits that several kinds show together and that remain clear without any single kind."""
         members = [*chain(*by_kind.values())]
         choices = sorted(members, key=lambda choice: choice.at)
         fields = [of_part[0] for of_part in _conditions(self._catalogue, choices, across=True)]
@@ -479,7 +479,7 @@ class HabitFinder:
     def _kinds_of(
         self, habit: Habit, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]
     ) -> tuple[set[str], set[str]]:
-        """Return the kinds with choices that show a habit, and the kinds with enough choices and variety to be able to show it."""
+        """Return the kinds whose choices show a habit, and the kinds with enough choices and variety to show one."""
         holding, telling = set(), set()
         for kind, choices in by_kind.items():
             here = self.measured(habit.condition, choices)
@@ -495,12 +495,12 @@ class HabitFinder:
     def _holds_for_kind(
         self, habit: Habit, kind: str, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]
     ) -> bool:
-        """Return whether a habit of all kinds holds for one: its choices show it, or it has too few and three other kinds do."""
+        """Return whether a habit of all kinds is valid for one kind: its choices show it, or it has too few choices and three other kinds do."""
         holding, telling = self._kinds_of(habit, by_kind, own)
         return kind in holding if kind in telling else len(holding) > 2  # noqa: PLR2004
 
     def _identified(self, choices: Sequence[Choice], given: Sequence[PlaceCondition] = ()) -> Identified:
-        """Return the habits in choices of one kind, given conditions that hold anyway; empty for too few choices, and cached."""
+        """Return the habits in choices of one kind, given conditions that are valid anyway; empty for too few choices, and cached."""
         if len(choices) < _LEAST_CHOICES:
             return Identified()
         key = (*(choice.line for choice in choices), *given)
@@ -550,7 +550,7 @@ class HabitFinder:
     def measured(
         self, condition: PlaceCondition, choices: Sequence[Choice], given: tuple[PlaceCondition, ...] = ()
     ) -> Habit:
-        """Return a condition with how choices satisfy it; the offer of each is limited to places that agree with it on ``given`` and on what was stated."""
+        """Return a condition with the choices that satisfy it; each offer is limited to places that match it on ``given`` and on stated conditions."""
         if condition.sort == "shown":  # of a choice without a list nothing is known of the place in it
             choices = [choice for choice in choices if choice.of is None]
         offers = self._offers(choices, condition.field, given)
@@ -568,7 +568,7 @@ class HabitFinder:
     def _offers(
         self, choices: Sequence[Choice], field: str, given: tuple[PlaceCondition, ...]
     ) -> list[tuple[int, int, int]]:
-        """Return for each choice the bits of its place and of the offer, and the size of the offer, limited by conditions on other fields than one."""
+        """Return for each choice the bits of its place and of the offer, and the offer's size, limited by conditions on all fields but one."""
         stated = any(each.field == field for choice in choices for each in choice.stated)
         key = (tuple([choice.line for choice in choices]), given, field if stated else "")
         if key not in self._known_offers:
@@ -582,7 +582,7 @@ class HabitFinder:
         return self._known_offers[key]
 
     def _by_place(self, habit: Habit, choices: Sequence[Choice]) -> float:
-        """Return 0, or 1 where a habit is not clear with each place counted at its first choice alone; a place in a list is always clear."""
+        """Return 0, or 1 if a habit is unclear when each place counts only at its first choice; a place in a list is always clear."""
         if habit.condition.sort == "shown":
             return 0.0
         first: dict[str, tuple[bool, float]] = {}
@@ -596,7 +596,7 @@ class HabitFinder:
     def _unexplained(
         self, clear: Sequence[Habit], choices: Sequence[Choice], given: Sequence[PlaceCondition], level: float
     ) -> tuple[list[Habit], list[LeftOut]]:
-        """Split clear habits into those that hold given all others, and those that other conditions explain.
+        """Split clear habits into habits that remain significant given all others, and habits that other conditions explain.
 
         The clearest comes first, then whichever holds beside those there are; one that later ones explain goes again. What is left may still be explained by one
         that did not come in, as that one is by it: both are left out.
@@ -633,7 +633,7 @@ class HabitFinder:
 
 
 def _testable(tried: Sequence[Habit]) -> float:
-    """Return how many tests count: those that could be clear at all (Gilbert 2005, after Tarone 1990), a lack as much less as it has to be clearer."""
+    """Return the number of tests that count: those that could be clear at all (Gilbert 2005, after Tarone 1990), absences with less weight."""
     least = sorted((prod(habit.shares) * habit.weight, 1 / habit.weight) for habit in tried)
     counts = range(1, len(least) + 1)
     bound = next(
@@ -643,7 +643,7 @@ def _testable(tried: Sequence[Habit]) -> float:
 
 
 def _discovered(tried: Sequence[Habit], count: float) -> list[Habit]:
-    """Return the habits that Benjamini & Hochberg's procedure finds among so many tests."""
+    """Return the habits that Benjamini & Hochberg's procedure accepts among a number of tests."""
     chances = sorted(habit.chance for habit in tried)
     ranks = (rank for rank in range(len(chances), 0, -1) if chances[rank - 1] <= FALSE_DISCOVERIES * rank / count)
     level = FALSE_DISCOVERIES * next(ranks, 0) / count
@@ -651,18 +651,18 @@ def _discovered(tried: Sequence[Habit], count: float) -> list[Habit]:
 
 
 def _left_out(habit: Habit, other: Habit, why: str) -> LeftOut:
-    """Return a habit as left out because of another one, with the choices that satisfy both."""
+    """Return a habit as explained by another habit, with the choices that satisfy both."""
     return LeftOut(habit.condition, why, other.condition, tuple(line for line in habit.lines if line in other.lines))
 
 
 def _parts(count: int) -> list[tuple[int, int]]:
-    """Return the parts of so many choices that a habit may hold for: all of them, later ones, and earlier ones; since and until, 0 for the end."""
+    """Return the parts of a number of choices for which a habit may be valid: all, later or earlier choices; as since and until, 0 for the end."""
     cuts = [count // 3, count // 2, count * 2 // 3] if count >= _LEAST_PARTS else []
     return [(0, 0), *((cut, 0) for cut in cuts), *((0, cut) for cut in cuts)]
 
 
 def _conditions(catalogue: Catalogue, choices: Sequence[Choice], *, across: bool) -> list[list[list[PlaceCondition]]]:
-    """Return candidate conditions in groups, at most one to be used of each, for each part of the choices: values, and the bounds on each figure."""
+    """Return candidate conditions for each part of the choices in groups of alternatives: values, and the bounds on each figure."""
     parts = [slice(since, until or None) for since, until in _parts(len(choices))]
     counts = Counter(condition for choice in choices for condition in catalogue.values(choice.place))
     values = [condition for condition, count in counts.items() if count > 1]
@@ -690,7 +690,7 @@ _ASKING = ("search", "say")
 
 @dataclass(frozen=True)
 class LogSession:
-    """A user's events on one kind of place without a long pause; views of other kinds in between are left out.
+    """A user's events about one kind of place without a long pause; intermediate views of other kinds are omitted.
 
     Attributes:
         kind: the kind of place.
@@ -704,19 +704,19 @@ class LogSession:
 
     @cached_property
     def query_at(self) -> int | None:
-        """The index of the query among the events: the first search, else the first utterance; None without either."""
+        """The index of the query among the events: the first search, otherwise the first utterance; None if there is neither."""
         types = [event.type for event in self.events]
         return next((types.index(sort) for sort in _ASKING if sort in types), None)
 
     @cached_property
     def anchor(self) -> Event | None:
-        """The last order or navigation after the query (in the whole session if there is no query); None without one."""
+        """The last order or navigation after the query (in the whole session if there is no query); None if there is none."""
         first = 0 if self.query_at is None else self.query_at + 1
         return next((event for event in reversed(self.events[first:]) if event.type in TAKEN), None)
 
     @cached_property
     def filters(self) -> tuple[Event, ...]:
-        """The filters that belong to the query: those set before it, and those set directly after it."""
+        """The filters that belong to the query: filters set before it, and filters set directly after it."""
         if self.query_at is None:
             return ()
         before = [event for event in self.events[: self.query_at] if event.type == "filter"]
@@ -731,7 +731,7 @@ class LogSession:
 
 @dataclass(frozen=True)
 class UserSessions:
-    """A user's log split into sessions, and by time the choice that each session ended with."""
+    """A user's log split into sessions, and the choice at the end of each session, by time."""
 
     log: UserLog
     sessions: tuple[LogSession, ...]
@@ -740,7 +740,7 @@ class UserSessions:
 
 @dataclass(frozen=True)
 class QueryMoment:
-    """The query of a session, with everything known when it was asked.
+    """The query of a session, with all information known when it was asked.
 
     Attributes:
         user: who asked.
@@ -764,7 +764,7 @@ class QueryMoment:
 
     @property
     def language(self) -> str:
-        """``zh`` where the query is Chinese, else ``en``."""
+        """``zh`` for a Chinese query, otherwise ``en``."""
         return language_of(self.query.text)
 
     @cached_property
@@ -779,7 +779,7 @@ class QueryMoment:
 
 
 class Kinds:
-    """Finds which kinds of places in a catalogue a text or an event is about.
+    """Finds the kinds of places in a catalogue to which a text or an event refers.
 
     Args:
         places: the catalogue, by id.
@@ -791,12 +791,12 @@ class Kinds:
         self._words = {kind: naming(kind) for kind in kinds}
 
     def named(self, text: str) -> list[str]:
-        """Return the kinds that a text names, the longest first."""
+        """Return the kinds that a text names, longest names first."""
         words = spoken(text)
         return [kind for kind, pattern in self._words.items() if pattern.search(words)]
 
     def of_each(self, events: Sequence[Event]) -> list[str]:
-        """Return the kind that each event of a sitting is about; empty for an event that fits any kind."""
+        """Return the kind of each event in a sitting; empty for an event that matches any kind."""
         kinds = [""] * len(events)
         ahead = ""  # the kind of the next place that is opened or taken
         for at in reversed(range(len(events))):
@@ -809,7 +809,7 @@ class Kinds:
         return kinds
 
     def _most_shown(self, event: Event) -> str:
-        """Return the kind of more than half of the places that a search showed; empty if there is none."""
+        """Return the kind of more than half of the places in a search result; empty if there is none."""
         counts = Counter(self._places[id_].kind for id_ in event.shown if id_ in self._places)
         kind, count = next(iter(counts.most_common(1)), ("", 0))
         return kind if 2 * count > counts.total() else ""
@@ -821,7 +821,7 @@ def spoken(text: str) -> str:
 
 
 def naming(word: str) -> re.Pattern[str]:
-    """Return a regular expression that finds a word or phrase in ``spoken`` text; English ones also in the plural."""
+    """Return a regular expression that finds a word or phrase in ``spoken`` text; English words also match in the plural."""
     words = re.escape(spoken(word))
     return re.compile(rf"\b{words}(?:e?s)?\b" if word.isascii() else words)
 

@@ -107,7 +107,7 @@ class CaseMaker:
         self._values_in = lru_cache(maxsize=5_000)(self._find_values)
 
     def restore(self, user: UserLog) -> UserSessions:
-        """Return a user's sessions and the choice that each ended with; events at unknown places are noted and left out."""
+        """Return a user's sessions and the choice at the end of each; events at unknown places are noted and omitted."""
         events = []
         for event in user.events:
             if not event.place or event.place in self._places:
@@ -121,7 +121,7 @@ class CaseMaker:
         return UserSessions(user, sessions, sorted(choices, key=lambda pair: pair[1].at))
 
     def _choice(self, session: LogSession, anchor: Event) -> Choice:
-        """Return the choice that a session's anchor made: place, offer, position, and the conditions stated before it."""
+        """Return the choice in a session's anchor event: place, offer, position, and the conditions stated before it."""
         place = self._places[anchor.place]
         query = anchor if session.query_at is None else session.events[session.query_at]
         listed = [self._places[id_] for id_ in session.shown if id_ in self._places]
@@ -134,7 +134,7 @@ class CaseMaker:
         return choice._replace(stated=tuple(self._stated(before, choice)))
 
     def cases(self, user: UserSessions) -> Iterator[MadeCase]:
-        """Yield a user's cases, the latest of each kind of place; or the reason why a kind's sessions made none."""
+        """Yield a user's cases, the latest for each kind of place; or the reason why a kind's sessions gave no case."""
         by_kind: dict[str, list[QueryMoment]] = {}
         for session, choice in user.choices:
             if session.query_at is not None:
@@ -161,7 +161,7 @@ class CaseMaker:
     # -- identify
 
     def _case(self, moment: QueryMoment, number: int, lasting: Sequence[Habit] | None) -> MadeCase:
-        """Return the case of one query, with requirements from its words, earlier words and habits (``lasting`` ones); or the reason for none."""
+        """Return the case of one query, with requirements from the query, earlier words and ``lasting`` habits; or the reason why there is none."""
         user, session, choice, now = moment.user, moment.session, moment.choice, moment.now
         about = f"{user.log.uid}, {session.kind}"
         asked = list(self._stated((moment.query, *session.filters), choice))
@@ -205,7 +205,7 @@ class CaseMaker:
         return MadeCase(case.id, case, "", identified.left_out)
 
     def _named_values(self, kind: str, city: str) -> tuple[tuple[PlaceCondition, re.Pattern[str]], ...]:
-        """Return the value conditions of a kind's places in a town, each with a pattern for words that name it."""
+        """Return the value conditions of a kind's places in a town, each with a pattern for words that name the value."""
         values = {condition for place in self._catalogue.part(kind, city) for condition in values_of(place)}
         patterns = []
         for condition in sorted(values, key=lambda each: (each.id, str(each.value))):
@@ -238,7 +238,7 @@ class CaseMaker:
         return conditions
 
     def _stated(self, events: Iterable[Event], choice: Choice) -> dict[PlaceCondition, Event]:
-        """Return the conditions stated by texts and filters that the chosen place satisfies, each with the first event stating it."""
+        """Return the conditions in texts and filters that the chosen place satisfies, each with the first event that states it."""
         stated: dict[PlaceCondition, Event] = {}
         for event in events:
             for condition in (*self._named(event.text, choice), *_of_filter(event, choice)):
@@ -247,7 +247,7 @@ class CaseMaker:
         return stated
 
     def _nearest(self, required: Sequence[PlaceCondition], moment: QueryMoment) -> LogPlace | None:
-        """Return the nearest place that satisfies all conditions and has a name unique in its town; None if there is none."""
+        """Return the nearest place that satisfies all conditions and has a unique name in its town; None if there is none."""
         now = moment.now
         part = self._catalogue.part(now.place.kind, now.place.city)
         own = (place for place in part if (place.city, normalise(place.name)) not in self._shared_names)
@@ -276,7 +276,7 @@ class CaseMaker:
     # -- write
 
     def _written(self, moment: QueryMoment, name: str, requirements: Sequence[Requirement], right: LogPlace) -> Case:
-        """Return the case of a query with these requirements, and with an oracle that recommends the place ``right``."""
+        """Return the case of a query with these requirements, and an oracle that recommends the place ``right``."""
         user, session, query, language = moment.user, moment.session, moment.query, moment.language
         uid = user.log.uid
         earlier = (*moment.before, *(event for event in session.filters if event.at >= query.at))
@@ -321,7 +321,7 @@ class CaseMaker:
 
 
 def behaviour_evidence(habit: Habit) -> Evidence:
-    """Return a habit's counts as evidence: ``habit`` if the earlier half of the choices shows it, too, else ``recent``."""
+    """Return a habit's counts as evidence: ``habit`` if the earlier half of the choices also shows it, otherwise ``recent``."""
     early, late = habit.windows
     total = len(habit.kept) // 2 if habit.late_only else len(habit.kept)
     count = late if habit.late_only else habit.count
@@ -356,7 +356,7 @@ def _requirement(
 
 
 def _of_filter(event: Event, choice: Choice) -> Iterator[PlaceCondition]:
-    """Yield the conditions that a filter sets, for fields that the chosen place has."""
+    """Yield the conditions that a filter sets on fields of the chosen place."""
     for name, wanted in event.where.items():
         listed = choice.place.row.get(name)
         if name in ("kind", "city") or listed is None:
@@ -374,7 +374,7 @@ def _of_filter(event: Event, choice: Choice) -> Iterator[PlaceCondition]:
 
 
 def _bounded(name: str, low: Json, high: Json) -> Iterator[PlaceCondition]:
-    """Yield the conditions for a lower and an upper bound, as far as these are figures."""
+    """Yield the conditions for a lower and an upper bound, if these are figures."""
     if is_figure(low):
         yield PlaceCondition(name, "least", low)
     if is_figure(high):
@@ -399,7 +399,7 @@ _WORDS = {
 
 
 def _safe(uid: str) -> str:
-    """Return a user's id as a valid part of a case id, with a digest if it had to be changed."""
+    """Return a user's id as a valid part of a case id, with a digest if characters had to be changed."""
     safe = re.sub(r"[^A-Za-z0-9_.-]", "_", uid)[:40]
     return safe if safe == uid else f"{safe}-{digest(uid, 8)}"
 
@@ -418,7 +418,7 @@ _ABSENT = [
 
 @dataclass
 class LogReport:
-    """Counts what was made of a folder of logs, and what was left out and why.
+    """Counts the cases made from a folder of logs, and the omissions with their reasons.
 
     Attributes:
         counts: users, events, sessions, glances left out, choices, cases, drafts.
@@ -439,7 +439,7 @@ class LogReport:
 
     @property
     def told(self) -> str:
-        """The counts as text, separated by commas."""
+        """The counts as one text, separated by commas."""
         return ", ".join(f"{count} {what}" for what, count in self.counts.items())
 
     def to_json(self) -> JsonObject:
@@ -465,7 +465,7 @@ class LogReport:
         self.counts["choices"] += len(user.choices)
 
     def add(self, outcome: MadeCase) -> None:
-        """Add the outcome of a session to the counts: its case and requirements, or why there is none, and what was left out."""
+        """Add the outcome of a session to the counts: its case and requirements, or the reason for no case, and the omissions."""
         if (case := outcome.case) is None:
             self.left_out[f"sessions: {outcome.why}"] += 1
         else:
@@ -546,7 +546,7 @@ def build_from_logs(
 
 
 def _cases(maker: CaseMaker, log: BehaviourLog, report: LogReport) -> Iterator[tuple[str, JsonObject, Case]]:
-    """Yield the cases of all users, each after the user's id and profile; counts everything in the report."""
+    """Yield the cases of all users, each after the user's id and profile; count everything in the report."""
     for user in log.users():
         restored = maker.restore(user)
         report.restored(restored)
@@ -569,7 +569,7 @@ def _write_tables(folder: Path, log: BehaviourLog, profiles: Mapping[str, JsonOb
 
 
 def _money(places: Iterable[LogPlace]) -> str:
-    """Return the names of the catalogue's columns about money with their texts, each once."""
+    """Return the names of the catalogue's columns about money with their texts, without repetitions."""
     words = ("currency", *_FIGURES["price"])
     rows = (item for place in places for item in place.row.items())
     texts = (
@@ -581,7 +581,7 @@ def _money(places: Iterable[LogPlace]) -> str:
 
 
 def _row(place: LogPlace) -> JsonObject:
-    """Return the table row of a place, with ``lon``, ``lat`` and ``point`` if it has a position."""
+    """Return the table row of a place, with ``lon``, ``lat`` and ``point`` if the place has a position."""
     if place.point is None:
         return place.row
     lon, lat = place.point

@@ -57,7 +57,7 @@ def silent(line: str) -> None:
 
 @dataclass(frozen=True)
 class LogPlace:
-    """A place of the catalogue; ``row``: all of its listed data; ``point``: longitude and latitude in degrees, or None."""
+    """A place in the catalogue; ``row``: all listed data; ``point``: longitude and latitude in degrees, or None."""
 
     id: str
     name: str
@@ -97,13 +97,13 @@ class UserLog(NamedTuple):
 
 @dataclass
 class Oddities:
-    """Counts the problems found in a log by sort, and keeps the first examples of each."""
+    """Counts the problems in a log by sort, and keeps the first examples of each."""
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[Problem]] = field(default_factory=dict)
 
     def add(self, sort: str, problem: Problem) -> None:
-        """Count a problem of a sort, and keep it as an example if it is one of the first."""
+        """Count a problem of a sort, and keep the first problems as examples."""
         self.counts[sort] += 1
         if len(kept := self.examples.setdefault(sort, [])) < _SHOWN_AT_MOST:
             kept.append(problem)
@@ -120,7 +120,7 @@ class BehaviourLog:
     progress: Progress = silent
 
     def users(self) -> Iterator[UserLog]:
-        """Yield each user with all events, without duplicates, in an order that depends only on the users' ids."""
+        """Yield each user with all events, without duplicates; the order depends only on the users' ids."""
         done = 0
         for spill in self.spills:
             by_user: dict[bytes, list[bytes]] = {}
@@ -136,7 +136,7 @@ class BehaviourLog:
                     self.progress(f"{done:,} of {self.read:,} events looked at")
 
     def _user(self, uid: str, lines: list[bytes]) -> UserLog:
-        """Return one user's log from spilled lines, without duplicate events and sorted by time."""
+        """Return one user's log from temporary lines, without duplicate events and sorted by time."""
         profile: JsonObject = {}
         events: dict[str, Event] = {}
         latest = -math.inf
@@ -149,7 +149,7 @@ class BehaviourLog:
             event = event._replace(shown=tuple(event.shown), point=point_of(event.point))
             key = canonical_json(event._replace(line=""))
             if key in events:
-                self.oddities.counts["events that stand twice"] += 1
+                self.oddities.counts["events that occur twice"] += 1
                 continue
             if event.at < latest:
                 self.oddities.counts["times before that of the event above"] += 1
@@ -165,7 +165,7 @@ def missing_files(folder: Path) -> list[str]:
 
 
 class _LogReader:
-    """Reads the lines of log files, skips broken ones, and finds personal data, replacing them with ``redact``.
+    """Reads the lines of log files, skips broken lines, finds personal data and, with ``redact``, replaces them.
 
     Args:
         oddities: takes the places of what is found.
@@ -178,7 +178,7 @@ class _LogReader:
         self._plain: set[str] = set()
 
     def _clean(self, data: JsonObject, line: Problem) -> JsonObject:
-        """Return the data of a line with personal data replaced by aliases, and note each value that was found."""
+        """Return the data of a line with personal data replaced by aliases, and record each replaced value."""
         key = repr(data)
         if key in self._plain:
             return data
@@ -195,11 +195,11 @@ class _LogReader:
         return cleaned if isinstance(cleaned, dict) else {}
 
     def _point(self, point: tuple[float, float] | None) -> tuple[float, float] | None:
-        """Return a point, rounded with ``redact``; None for None."""
+        """Return a point, rounded if ``redact`` is on; None for None."""
         return (round(point[0], _ROUGH), round(point[1], _ROUGH)) if self._redact and point else point
 
     def parsed(self, path: Path, parse: Callable[[Problem, JsonObject], Parsed | None]) -> Iterator[Parsed]:
-        """Yield what ``parse`` makes of each line; broken lines are noted and skipped. Raises SuiteError if too many are broken."""
+        """Yield the results of ``parse`` for all lines; broken lines are noted and skipped. Raises SuiteError if too many are broken."""
         broken, lines = 0, 0
         refused: list[Problem] = []
         for raw in read_lines(path, limits.ROW_BYTES, most=limits.LOG_LINES):
@@ -326,13 +326,13 @@ def _wrong(place: Problem, message: str, hint: str = "") -> SuiteError:
 
 
 def _text(data: JsonObject, names: Iterable[str]) -> str:
-    """Return the text or whole number under the first of some names, as stripped text; empty if missing or another type."""
+    """Return the stripped text or whole number under the first existing name; empty if it is missing or of another type."""
     value = next((data[name] for name in names if name in data), None)
     return "" if isinstance(value, bool) or not isinstance(value, (str, int)) else str(value).strip()
 
 
 def _point(place: Problem, data: JsonObject) -> tuple[float, float] | None:
-    """Return the longitude and latitude of a line; None if it has neither. Raises SuiteError if they are not degrees."""
+    """Return the longitude and latitude of a line; None if both are missing. Raises SuiteError if they are not degrees."""
     lon, lat = data.get("lon"), data.get("lat")
     if lon is None and lat is None:
         return None
@@ -345,7 +345,7 @@ def _point(place: Problem, data: JsonObject) -> tuple[float, float] | None:
 
 
 def _read_places(path: Path, oddities: Oddities, reader: _LogReader) -> dict[str, LogPlace]:
-    """Return the catalogue of places by id; notes columns that cannot be used."""
+    """Return the catalogue of places by id; add notes about unusable columns."""
     places: dict[str, LogPlace] = {}
     odd: set[str] = set()
 
@@ -375,7 +375,7 @@ def _read_places(path: Path, oddities: Oddities, reader: _LogReader) -> dict[str
 
 
 def _moment(line: Problem, value: Json) -> tuple[float, str]:
-    """Return a time as seconds since 1970 and as ISO 8601; UTC if it has no offset. Raises SuiteError for anything else."""
+    """Return a time as seconds since 1970 and as ISO 8601; UTC if it has no offset. Raises SuiteError for any other value."""
     try:
         if isinstance(value, str):
             time = datetime.fromisoformat(value.strip())

@@ -75,7 +75,7 @@ _MOST = 3
 
 @dataclass(frozen=True)
 class ProposingModel:
-    """The model that proposes needs: its client, its name for litellm, and its sampling parameters."""
+    """The model that proposes needs: its client, its litellm name, and its sampling parameters."""
 
     client: ModelClient
     name: str
@@ -103,13 +103,13 @@ class Proposals:
     why: Mapping[str, str] = field(default_factory=dict)
 
     def noted(self, note: str) -> Proposals:
-        """Return a copy with one more note."""
+        """Return a copy with an additional note."""
         return replace(self, notes=(*self.notes, note))
 
 
 @dataclass(frozen=True)
 class _Refusal:
-    """Things that a reply recommended, the user's words on them, and the place of these words."""
+    """The things that a reply recommended, the user's words about them, and the place of these words."""
 
     things: tuple[RecordThing, ...]
     words: str
@@ -117,7 +117,7 @@ class _Refusal:
 
 
 def proposals_of(conversation: LoggedConversation, tools: Mapping[str, Tool]) -> Proposals:
-    """Return proposals for the needs that the user's reaction shows were missed, found by rules.
+    """Return proposals, found by rules, for the missed needs that the user's reaction shows.
 
     A need is a condition on a field in which what was refused differs from what was taken. Where the user's words name such fields, only these are proposed;
     else those for which there is evidence before the reply; else the likeliest, and a note says so. A refusal makes a hard requirement, words of preference
@@ -153,7 +153,7 @@ def proposals_of(conversation: LoggedConversation, tools: Mapping[str, Tool]) ->
 def proposals_by_model(
     conversation: LoggedConversation, tools: Mapping[str, Tool], by_rules: Proposals, model: ProposingModel
 ) -> Proposals:
-    """Return proposals for the needs that a model reads in the user's words, in place of those found by rules.
+    """Return proposals for the needs that a model reads in the user's words, replacing the proposals found by rules.
 
     It is asked three times, and its replies are held against the records and lines.
 
@@ -212,7 +212,7 @@ def proposals_by_model(
 def _conditions_to_propose(
     supports: Sequence[FieldDifference], refusal: _Refusal, talk: _ReadConversation
 ) -> tuple[list[FieldDifference], str]:
-    """Return the conditions to propose for a refusal (named, else with evidence, else all likely), and a note or ""."""
+    """Return the conditions to propose for a refusal (named ones, otherwise those with evidence, otherwise all likely ones), and a note or ""."""
     names = ", ".join(thing.name for thing in refusal.things)
     words = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "the user said nothing to it"
     ranks = [support.named_in(refusal.words, talk.descriptions) for support in supports]
@@ -238,14 +238,14 @@ def _conditions_to_propose(
 
 
 def _likely(supports: Sequence[FieldDifference]) -> list[FieldDifference]:
-    """Return the conditions that are plausible needs or have strong evidence, the likeliest first."""
+    """Return the conditions that are plausible needs or have strong evidence, most likely first."""
     strong = (each.worded or any(part.relevance == "strong" for part in each.evidence) for each in supports)
     likely = [each for each, is_strong in zip(supports, strong, strict=True) if each.likely or is_strong]
     return sorted(likely, key=lambda support: -support.likely)
 
 
 def _without_details(supports: Sequence[FieldDifference]) -> list[FieldDifference]:
-    """Return conditions without figures and texts that only detail a boolean in the same part of a record."""
+    """Return conditions without figures and texts that merely detail a boolean in the same part of a record."""
     flags = {support.field.rpartition(".")[0] for support in supports if isinstance(support.value, bool)}
     parts = flags - {""}
     return [each for each in supports if isinstance(each.value, bool) or each.field.rpartition(".")[0] not in parts]
@@ -254,7 +254,7 @@ def _without_details(supports: Sequence[FieldDifference]) -> list[FieldDifferenc
 def _written(
     chosen: Sequence[tuple[_Refusal, FieldDifference]], notes: tuple[str, ...], talk: _ReadConversation
 ) -> Proposals:
-    """Return chosen conditions as proposals: requirements if they have evidence, else answers of the user; with labels."""
+    """Return chosen conditions as proposals: requirements if they have evidence, otherwise the user's answers; with labels."""
     requirements: list[Requirement] = []
     answers: list[ScriptedAnswer] = []
     logged: dict[str, Mark] = {}
@@ -282,7 +282,7 @@ def _written(
 
 
 def _why(refusal: _Refusal, path: str, talk: _ReadConversation) -> str:
-    """Return the user's words on a reply, and the values of one field for the refused and the taken things."""
+    """Return the user's words about a reply, and the values of one field for the refused and the chosen things."""
     words = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "another thing was taken without a word"
     things = (*refusal.things, *talk.accepted)
     given = ((thing.name, ", ".join(map(shown, thing.values.get(path, ())))) for thing in things)
@@ -291,14 +291,14 @@ def _why(refusal: _Refusal, path: str, talk: _ReadConversation) -> str:
 
 
 def _joined(answers: Sequence[ScriptedAnswer]) -> Iterator[ScriptedAnswer]:
-    """Yield answers with those of equal text merged into one that has all their phrases."""
+    """Yield answers, merging answers with equal text into one that has all their phrases."""
     for say in dict.fromkeys(answer.say for answer in answers):
         asked = dict.fromkeys(phrase for answer in answers if answer.say == say for phrase in answer.asked)
         yield ScriptedAnswer(asked=tuple(asked), say=say, draft=True)
 
 
 def _strength(words: str) -> Literal["hard", "soft"]:
-    """Return ``soft`` for words that only prefer, or no words at all; else ``hard``."""
+    """Return ``soft`` for words that only express a preference, or no words; otherwise ``hard``."""
     if any_spoken(words, listed("refuses")):
         return "hard"
     return "soft" if not words or any_spoken(words, listed("prefers")) else "hard"
@@ -317,7 +317,7 @@ def _in_words(condition: FieldDifference, *, chinese: bool) -> str:
 
 
 def _name(condition: FieldDifference, number: int) -> str:
-    """Return an id for the requirement of a condition, from its field and text, else from its need."""
+    """Return an id for the requirement of a condition, from its field and text, otherwise from its need."""
     words = [*words_of(condition.field), *(words_of(condition.text) if condition.sort != "is" else ())]
     name = "-".join(word for word in words if word.isascii())[:60].strip("-")
     need = condition.needs[0].name.replace(" ", "-") if condition.needs else f"need-{number}"
@@ -325,7 +325,7 @@ def _name(condition: FieldDifference, number: int) -> str:
 
 
 def _answer(refusal: _Refusal, condition: FieldDifference, talk: _ReadConversation) -> ScriptedAnswer:
-    """Return the user's scripted answer on a need without evidence: the part of the objection that names it, else all of it."""
+    """Return the user's scripted answer about a need without evidence: the relevant part of the objection, otherwise all of it."""
     spoken_of = [each for each in sentences(refusal.words) if condition.named_in(each, talk.descriptions)]
     say = " ".join(spoken_of) or refusal.words or _in_words(condition, chinese=talk.chinese)
     language = [phrase for need in condition.needs for phrase in (*need.words, *need.fields)]
@@ -336,12 +336,12 @@ def _answer(refusal: _Refusal, condition: FieldDifference, talk: _ReadConversati
 
 
 def _clock_of(minute: int) -> str:
-    """Return a minute of the day, or of the next, as a time of day."""
+    """Return a minute of this or the next day as a time of day."""
     return f"{minute % _DAY // 60:02}:{minute % 60:02}"
 
 
 class _ReadConversation:
-    """A conversation with the recommendations of its replies, and the things that the user refused and took."""
+    """A conversation with the recommendations in its replies, and the things that the user refused and chose."""
 
     def __init__(self, conversation: LoggedConversation, tools: Mapping[str, Tool]) -> None:
         self.conversation = conversation
@@ -355,7 +355,7 @@ class _ReadConversation:
 
     @cached_property
     def _all(self) -> Reading:
-        """The reading of the whole conversation."""
+        """The reading of the entire conversation."""
         return self._read(self._lines)
 
     @cached_property
@@ -385,7 +385,7 @@ class _ReadConversation:
 
     @cached_property
     def descriptions(self) -> Mapping[str, Sequence[str]]:
-        """Words that tool descriptions use for each field, from a parameter of its name or a clause that mentions it."""
+        """Words in tool descriptions for each field, from a parameter of its name or a clause that mentions it."""
         words: dict[str, list[str]] = {}
         fields = {path.split(".")[-1] for thing in self.things.values() for path in thing.values}
         for tool in self._tools.values():
@@ -399,12 +399,12 @@ class _ReadConversation:
         return words
 
     def _read(self, lines: Sequence[LoggedMessage]) -> Reading:
-        """Return lines as the checks read them."""
+        """Return lines in the form that checks read."""
         visible = Visible(query=self.query or "?", context=self.conversation.context)
         return Reading(trajectory_of(lines), self._tools, visible, language=self.conversation.language)
 
     def _recommended(self, index: int) -> tuple[RecordThing, ...]:
-        """Return what the reply at an index recommends; a thing it only describes counts if it is the only one."""
+        """Return the recommendations of the reply at an index; a thing that is only described counts if it is the only one."""
         standings = self._read(self._lines[: index + 1]).standings("last")
         ours = [standing for key, standing in standings.items() if key in self.things]
         chosen = [standing for standing in ours if standing.proposed]
@@ -429,7 +429,7 @@ class _ReadConversation:
 
     @cached_property
     def _replies(self) -> tuple[_Refusal, ...]:
-        """The replies from the judged one up to the accepted one, each with its recommendations and the user's next words."""
+        """The replies from the judged to the accepted reply, each with its recommendations and the user's next words."""
         start, end = self.conversation.reply_at, self._taken_at
         if end is None and self.conversation.accepted_at is not None:
             return ()  # the user took what the reply that is judged says
@@ -450,7 +450,7 @@ class _ReadConversation:
 
     @cached_property
     def accepted(self) -> tuple[RecordThing, ...]:
-        """The things the user took, as shown by a call, else by the user's words, else by the accepted reply."""
+        """The things that the user chose, as shown by a call, otherwise by the user's words, otherwise by the accepted reply."""
         behind = self._lines[self.conversation.reply_at + 1 :]
         taking = (step for line in behind for step in line.calls if self._takes(line, step))
         taken = [thing for step in taking for thing in self._meant(step)]
@@ -466,16 +466,16 @@ class _ReadConversation:
 
     @property
     def agreed(self) -> tuple[RecordThing, ...]:
-        """The things that the accepted reply recommends, or without such a reply those the user took."""
+        """The things that the accepted reply recommends; without such a reply, the things that the user chose."""
         return self.accepted if self._taken_at is None else self._recommended(self._taken_at)
 
     def _takes(self, line: LoggedMessage, step: Step) -> bool:
-        """Return whether a call takes a thing: it is the user's own, its tool writes, or its tool's name says so."""
+        """Return whether a call books or orders a thing: the user makes it, its tool writes, or its tool's name indicates this."""
         writes = step.tool in self._tools and self._tools[step.tool].effect == "write"
         return step.kind == "call" and (line.role == "user" or writes or takes(step.tool))
 
     def _meant(self, step: Step) -> Iterator[RecordThing]:
-        """Yield the things that a call has among its arguments, by id or name."""
+        """Yield the things that a call's arguments identify by id or name."""
         ids = {
             str(value): entity.key
             for entity in self._all.entities
@@ -492,7 +492,7 @@ class _ReadConversation:
 
     @cached_property
     def refusals(self) -> tuple[_Refusal, ...]:
-        """The recommendations that the user refused, limited to the things the user's words name, if they name any."""
+        """The recommendations that the user refused, limited to the things in the user's words, if these name any."""
         taken = {thing.key for thing in self.accepted}
         refusals: list[_Refusal] = []
         for reply in self._replies:
@@ -504,7 +504,7 @@ class _ReadConversation:
         return tuple(refusals)
 
     def read_as(self, refused: RecordThing | None, accepted: tuple[RecordThing, ...]) -> None:
-        """Replace what was refused, taken and judged with a model's reading of the conversation."""
+        """Replace the refused, chosen and judged things with a model's reading of the conversation."""
         self.accepted = accepted
         if refused is None:
             self.refusals = ()
@@ -515,7 +515,7 @@ class _ReadConversation:
         self.judged = self.judged or ((refused,) if refused else ())
 
     def why_nothing(self) -> str:
-        """Return a note on why no refusal was found."""
+        """Return a note that explains why no refusal was found."""
         place = self._lines[self.conversation.reply_at].place
         rows = (step.tool for line in self._lines for step in line.calls if self._has_nameless_rows(step))
         if not self.judged and (tool := next(rows, "")):
@@ -524,16 +524,16 @@ class _ReadConversation:
         if not self.judged:
             return f"{place}: the reply recommends nothing that a tool returned: nothing is proposed"
         names = ", ".join(thing.name for thing in self.judged)
-        return f"{place}: nothing tells that the user refused {names}: nothing is proposed"
+        return f"{place}: nothing shows that the user refused {names}: nothing is proposed"
 
     def _has_nameless_rows(self, step: Step) -> bool:
-        """Return whether a call returned rows, and its tool declares no named things and is not a profile."""
+        """Return whether a call returned rows although its tool declares no named things and is not a profile."""
         tool = self._tools.get(step.tool)
         rows = any("*" in path.split(".")[:-1] for path, _ in leaves_of(step.result))
         return rows and tool is not None and not tool.entities and not tool.profile
 
     def clock(self, refusal: _Refusal) -> tuple[str, str]:
-        """Return the time of day that the user asks about, and the place before the reply that gave it.
+        """Return the time of day that the user asks about, and the earlier place that states it.
 
         It is that of the user's later words, which no place told before; else that of the query, else the case's own. Empty where there is none. Of several
         times ("half seven" may be in the morning), and of any that is not about opening, it is the first at which what was refused is shut and what was taken
@@ -559,7 +559,7 @@ class _ReadConversation:
         return (match[1], self.conversation.now_at) if match else ("", "")
 
     def _apart_at(self, clock: str, refusal: _Refusal) -> bool:
-        """Return whether opening hours at a time of day tell what was refused from what was taken."""
+        """Return whether opening hours at a time of day distinguish the refused things from the chosen ones."""
         paths = dict.fromkeys(path for thing in refusal.things for path in thing.values)
         shut = [
             path
@@ -571,7 +571,7 @@ class _ReadConversation:
         )
 
     def stated(self, condition: FieldDifference, words: str) -> FieldDifference:
-        """Return a condition with the bound that the user's words give, if one separates the things; else unchanged."""
+        """Return a condition with a bound from the user's words, if such a bound separates the things; otherwise unchanged."""
         plain = bool(self.accepted and condition.likely) and not conditions_of(fold_text(in_full(words)).text).openings
         figures = figures_in(words, condition, plain=plain) if condition.bound else ()
         bounded = (condition.with_figure(figure) for figure in figures)
@@ -666,7 +666,7 @@ def _shown(
 
 
 def _told_by(line: LoggedMessage, parts: Sequence[EarlierText], *, is_query: bool) -> list[_Row]:
-    """Return the sentences of a message before the reply as rows; answers of the user count as known, too."""
+    """Return the sentences of a message before the reply as rows; the user's answers also count as known."""
     texts = [part for part in parts if not part.path]
     if line.role == "user" and not texts:
         texts = [EarlierText(line.place, "context", text) for text in sentences(line.text)]
@@ -674,20 +674,20 @@ def _told_by(line: LoggedMessage, parts: Sequence[EarlierText], *, is_query: boo
 
 
 def _record(thing: RecordThing) -> JsonObject:
-    """Return a thing's values by field, with lists and texts cut to the length that the model sees."""
+    """Return a thing's values by field, with lists and texts cut to the displayed length."""
     fields = [*thing.values.items()][:_FIELDS]
     return {path: _cut(values[0] if len(values) == 1 else list(values)) for path, values in fields}
 
 
 def _cut(value: Json) -> Json:
-    """Return a text or list cut to the length that the model sees; any other value unchanged."""
+    """Return a text or list cut to the displayed length; any other value unchanged."""
     if isinstance(value, list):
         return [_cut(member) for member in value[:_VALUES]]
     return value[:_CHARS] if isinstance(value, str) else value
 
 
 def _replies_to(model: ProposingModel, data: JsonObject, language: str) -> list[JsonObject | None]:
-    """Ask a model about data several times at once, and return each reply as an object, or None if it cannot be read.
+    """Ask a model about data several times in parallel, and return each reply as an object, or None if it is unreadable.
 
     It is shown the data between fences with a digest of them, which no text in them can know. Personal data are replaced.
 
@@ -716,7 +716,7 @@ def _replies_to(model: ProposingModel, data: JsonObject, language: str) -> list[
 
 
 def _reply(model: ProposingModel, request: Request, language: str) -> JsonObject | None:
-    """Return the model's reply to one request; asks again once, then returns None if it still cannot be read."""
+    """Return the model's reply to a request; retry once, then return None if the reply is still unreadable."""
     messages = request.messages
     for _ in range(2):
         try:
@@ -750,7 +750,7 @@ class _RefusedError(Exception):
 
 
 class _Vote(NamedTuple):
-    """A usable proposal of a model: the number of its reply, the condition it means, and the proposal as written."""
+    """A usable proposal of a model: the number of its reply, its condition, and the proposal as written."""
 
     reply: int
     condition: FieldDifference
@@ -758,7 +758,7 @@ class _Vote(NamedTuple):
 
     @property
     def about(self) -> tuple[Json, ...]:
-        """The key under which equal proposals are grouped; bounds on one field are equal whatever their figures."""
+        """The key that groups equal proposals; bounds on one field are equal whatever their figures."""
         condition = self.condition
         value = condition.value if condition.sort in ("is", "has") else None
         return condition.field, condition.sort, condition.forbids, value
@@ -779,7 +779,7 @@ def _agreed(
     by_rules: tuple[RecordThing, ...],
     notes: dict[str, None],
 ) -> tuple[RecordThing, ...]:
-    """Return the thing that two replies name, or nothing if they agree on none; without agreement what the rules found."""
+    """Return the thing that two replies name; without such agreement, the thing that the rules found."""
     counts: Counter[str] = Counter()
     names = {fold_phrase(thing.name): known for known, thing in things.items()}
     for reply in filter(None, replies):
@@ -801,7 +801,7 @@ def _agreed(
 def _meant(
     need: JsonObject, things: Mapping[str, RecordThing], refused: Sequence[RecordThing], accepted: Sequence[RecordThing]
 ) -> FieldDifference:
-    """Return the condition that a model's proposal means.
+    """Return the condition that a model's proposal describes.
 
     Raises:
         _RefusedError: the records do not have it, or it does not tell what was refused from what was taken.
@@ -830,7 +830,7 @@ def _meant(
 
 
 def _value(sort: Sort, text: str, values: Sequence[Json]) -> Json:
-    """Return a proposal's value in the type of the field. Raises _RefusedError if the field cannot have it."""
+    """Return a proposal's value in the type of the field. Raises _RefusedError for a value of another type."""
     if sort == "open_at":
         if not _TIME_OF_DAY.fullmatch(text):
             raise _RefusedError("the value is no time of day")
@@ -856,7 +856,7 @@ def _value(sort: Sort, text: str, values: Sequence[Json]) -> Json:
 
 
 def _spelt(value: Json) -> str:
-    """Return a value as the text by which a model's spelling is compared, without case."""
+    """Return a value as lower-case text, to compare a model's spelling."""
     return (value if isinstance(value, str) else json.dumps(value)).casefold()
 
 

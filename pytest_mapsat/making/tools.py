@@ -122,7 +122,7 @@ def tool_for(name: str, schema: JsonObject | None, calls: Sequence[Step], place:
 
 
 def _is_profile(name: str, properties: Mapping[str, object], results: Sequence[Json], replies: str) -> bool:
-    """Return whether a tool returns the user's profile: it takes only user ids, and its one record is never recommended."""
+    """Return whether a tool returns the user's profile: it takes only user ids, and its single record is never recommended."""
     if not results or any(_words(parameter).isdisjoint(_USERS) for parameter in properties):
         return False
     if not all(isinstance(result, Mapping) and _is_thing(result) for result in results):
@@ -133,7 +133,7 @@ def _is_profile(name: str, properties: Mapping[str, object], results: Sequence[J
 
 
 def _parameters(function: JsonObject | None, seen: Sequence[JsonObject]) -> JsonObject:
-    """Return the parameters' JSON Schema: the log's own, extended and loosened so that every logged call fits."""
+    """Return the parameters' JSON Schema: the log's own, extended and relaxed to accept every logged call."""
     schema = (function or {}).get("parameters")
     known = isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping)
     base: JsonObject = (
@@ -190,7 +190,7 @@ def _rules(properties: Mapping[str, JsonObject], values: Mapping[str, list[Json]
 
 
 def _rule(name: str, schema: JsonObject, values: list[Json]) -> JsonObject:
-    """Return the matching rule for a parameter, by its schema, name and values; not for longitude and latitude pairs."""
+    """Return the matching rule for a parameter, based on its schema, name and values; None for longitude and latitude pairs."""
     kind, words = schema.get("type"), _words(name)
     texts = [value for value in values if isinstance(value, str)]
     timely = bool(words & _TIMES or schema.get("format") in ("date", "time", "date-time"))
@@ -219,7 +219,7 @@ def _rule(name: str, schema: JsonObject, values: list[Json]) -> JsonObject:
 
 
 def _fit(value: Json, kind: str) -> bool:
-    """Return whether a value can be read as one of a parameter type such as ``point``."""
+    """Return whether a value can be read as a parameter type such as ``point``."""
     try:
         return canonical(value, ParameterMatch.model_validate({"type": kind})) is not None
     except ValueError:
@@ -238,7 +238,7 @@ def _spellings(texts: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _partner(name: str, properties: Iterable[str]) -> str | None:
-    """Return the latitude parameter that belongs to a longitude parameter; None if it is not a longitude or has no partner."""
+    """Return the latitude parameter for a longitude parameter; None if it is not a longitude or has no partner."""
     parts = _parts(name)
     wanted = [[lat if part == lon else part for part in parts] for lon in _LON if lon in parts for lat in _LAT]
     return next((other for pair in wanted for other in properties if _parts(other) == pair), None)
@@ -250,7 +250,7 @@ def _parts(name: str) -> list[str]:
 
 
 def _words(name: str) -> frozenset[str]:
-    """Return the lower-case words of a name, and all of them as one word."""
+    """Return the lower-case words of a name, and the joined words."""
     parts = [part for part in _parts(name) if not part.isdecimal()]
     return frozenset([*parts, re.sub(r"(?<=[a-z])(?=[A-Z])|_", "", name).lower()])
 
@@ -259,7 +259,7 @@ def _words(name: str) -> frozenset[str]:
 
 
 def _meanings(results: Sequence[Json], *, profile: bool) -> tuple[list[JsonObject], dict[str, Json]]:
-    """Return the entities in results, none for a profile, and the meanings of all other fields by path."""
+    """Return the entities in results (none for a profile), and the meanings of all other fields by path."""
     meanings = _Meanings()
     for result in results:
         if isinstance(result, (Mapping, list)):
@@ -281,7 +281,7 @@ class _Meanings:
         self.fields: dict[str, Json] = {}
 
     def describe(self, value: Json, path: tuple[str, ...], thing: tuple[JsonObject, int] | None) -> None:
-        """Add the entities and meanings in a value; ``thing``: the entity around it and the length of its path, or None."""
+        """Add the entities and meanings in a value; ``thing``: the enclosing entity and the length of its path, or None."""
         if isinstance(value, list):
             things = [member for member in value if isinstance(member, Mapping)]
             name = _name_key(things)
@@ -317,7 +317,7 @@ class _Meanings:
                 self._declare(None, (*path, key), thing)
 
     def _declare(self, value: Json, path: tuple[str, ...], thing: tuple[JsonObject, int] | None) -> None:
-        """Set the meaning of a single value, unless it is its entity's name or id or has a better meaning already."""
+        """Set the meaning of a single value, unless it is its entity's name or id or already has a better meaning."""
         if thing is None:
             here, own = self.fields, path
         else:
@@ -333,7 +333,7 @@ class _Meanings:
 
 
 def meaning_of(key: str, value: Json) -> Json:
-    """Return the meaning of values under a key, by the key's words, else by an example value."""
+    """Return the meaning of values under a key, from the key's words, otherwise from an example value."""
     words = _words(key)
     if value is None or isinstance(value, bool):
         return "ignored" if value is None else "flag"
@@ -349,7 +349,7 @@ def meaning_of(key: str, value: Json) -> Json:
 
 
 def _with_unit(kind: str, words: frozenset[str]) -> Json:
-    """Return a meaning, with its unit where the kind or the words of the key give one."""
+    """Return a meaning, with its unit if the kind or the words of the key indicate one."""
     if kind == "price":
         return {"kind": "price", "unit": "money"}
     if kind == "distance" and words & {"km", "kilometres", "kilometers"}:
@@ -364,7 +364,7 @@ _LIKE_A_NAME = re.compile(r"(?:[A-Z][a-z'’]|[\u4e00-\u9fff])[^:：/\n]{1,58}")
 
 
 def _name_key(things: Sequence[Mapping[str, Json]]) -> str | None:
-    """Return the key that holds the names of things: a usual one, else one with a name-like ending, else a first text of its own that looks like a name; or None."""
+    """Return the key of things' names: a usual key, otherwise a key with a name-like ending or a first name-like text; or None."""
     keys = [key for key in things[0] if is_name(key)] if things and (len(things) > 1 or _id_key(things)) else []
     for key in (*_NAMES, *keys):
         if things and all(isinstance(text := thing.get(key), str) and text.strip() for thing in things):
@@ -377,13 +377,13 @@ def _name_key(things: Sequence[Mapping[str, Json]]) -> str | None:
 
 
 def is_name(key: str) -> bool:
-    """Return whether a key ends like a thing's name (``shop_name``, ``站名``) and is not a person's."""
+    """Return whether a key ends like the name of a thing (``shop_name``, ``站名``) and not of a person."""
     last = re.findall(r"[a-z]+|[\u4e00-\u9fff]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower())[-1:]
     return not _words(key) & _PEOPLE and any(word.endswith(_NAME_ENDS) for word in last)
 
 
 def _id_key(things: Sequence[Mapping[str, Json]]) -> str | None:
-    """Return the key that holds a distinct id for each thing: a usual one, else one with an id-like ending; or None."""
+    """Return the key with a distinct id for each thing: a usual key, otherwise a key with an id-like ending; or None."""
     keys = [key for key in things[0] if re.search(r"(?:(?<![a-z])id|[a-z]Id|编号|编码)$", key)]
     for key in ("id", "place_id", "poi_id", "uid", *keys):
         values = [thing.get(key) for thing in things]
@@ -393,13 +393,13 @@ def _id_key(things: Sequence[Mapping[str, Json]]) -> str | None:
 
 
 def _is_thing(value: Mapping[str, Json]) -> bool:
-    """Return whether an object is a single thing, with no list of objects in it."""
+    """Return whether an object is a single thing, without lists of objects."""
     lists = (member for member in value.values() if isinstance(member, list))
     return not any(isinstance(inner, Mapping) for members in lists for inner in members)
 
 
 def _entity(path: tuple[str, ...], name: str, things: Sequence[Mapping[str, Json]]) -> JsonObject:
-    """Return an entity declaration for named things at a path, still without fields."""
+    """Return an entity declaration for named things at a path, without fields at first."""
     identity = _id_key(things)
     last = next((key for key in reversed(path) if key != "*"), "")
     entity: JsonObject = {"items": ".".join(path), "name": name, "fields": {}}

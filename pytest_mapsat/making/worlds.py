@@ -26,7 +26,7 @@ _DISTRICTS, _AREAS, _LANDMARKS, _STREETS = 6, 3, 2, 4
 
 
 class Draws:
-    """A random sequence that is determined by its key alone.
+    """A random sequence determined only by its key.
 
     Only ``Random.random`` is used, whose numbers Python keeps the same for a whole number as its seed; the seed is a SHA-256 of the key, so neither hash
     seed nor locale has a part in it. Things with keys of their own have draws of their own: a change of one moves no other.
@@ -56,7 +56,7 @@ class Draws:
         return values[self.below(len(values))]
 
     def sample(self, values: Sequence[_T], count: int) -> list[_T]:
-        """Return ``count`` random values without repetition, in the order drawn; all if there are fewer."""
+        """Return ``count`` random values without repetition, in the order drawn; all values if there are fewer."""
         rest = list(values)
         return [rest.pop(self.below(len(rest))) for _ in range(min(count, len(rest)))]
 
@@ -90,7 +90,7 @@ class District(NamedTuple):
 
 
 class Town(NamedTuple):
-    """A town: its name, its language, and its districts. No two places of it share a name."""
+    """A town: its name, language and districts. Each place in the town has a different name."""
 
     name: str
     language: str
@@ -136,7 +136,7 @@ def coined_name(language: str, draws: Draws) -> str:
 
 
 def _place_names(draws: Draws, language: str) -> dict[str, Iterator[str]]:
-    """Return an iterator of names for each sort of place in a town; no name is repeated."""
+    """Return an iterator of unrepeated names for each sort of place in a town."""
     words = _words(language)
     first, _, last = words["coined"]
     stems = [start + end for start in first for end in last]
@@ -193,7 +193,7 @@ class BuildRequest:
     queries: Path | None = None
 
     def only(self, *names: str, what: str) -> None:
-        """Check that only these of the options cities, each, cases and queries are set; ``what`` names the builder in errors.
+        """Return the parts of ``words.yaml`` in a language.
 
         Raises:
             UsageError: something else is asked for.
@@ -208,7 +208,7 @@ Builder = Callable[[BuildRequest, Path], dict[str, int]]
 
 
 def builders() -> Iterator[str]:
-    """Yield the kinds of worlds that ``mapsat build`` knows, sorted."""
+    """The options for building a world; the builder chooses an option that is None."""
     yield from dict.fromkeys(point.name for point in installed(GROUP))
 
 

@@ -30,7 +30,7 @@ _RULE = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})")
 
 @dataclass(frozen=True, slots=True)
 class PassRule:
-    """How many trials of a case must pass for the case to pass.
+    """The number of trials that must pass for a case to pass.
 
     Attributes:
         needed: so many.
@@ -58,11 +58,11 @@ class PassRule:
 
     @property
     def forgives(self) -> bool:
-        """Return whether a case may pass although one of its trials failed."""
+        """Return whether a case may pass although a trial failed."""
         return self.needed < self.trials
 
     def outcome(self, passed: int, failed: int) -> Outcome:
-        """Return how a case ends with these numbers of passed and failed trials; its other trials are unknown."""
+        """Return the outcome of a case with these numbers of passed and failed trials; its other trials are unknown."""
         if passed >= self.needed:
             return "passed"
         return "failed" if failed > self.trials - self.needed else "unevaluated"
@@ -72,7 +72,7 @@ class PassRule:
 
 
 def trial_outcome(card: Scorecard) -> Outcome:
-    """Return ``passed``, ``failed`` (also if the agent broke the trial), or ``unevaluated`` if it is not known."""
+    """Return ``passed``, ``failed`` (also if the agent broke the trial), or ``unevaluated`` if the outcome is unknown."""
     if card.outcome == "passed":
         return "passed"
     return "failed" if card.outcome == "failed" or card.blame == "agent" else "unevaluated"
@@ -80,7 +80,7 @@ def trial_outcome(card: Scorecard) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
-    """One case of a run, its trials taken together.
+    """One case of a run, combining its trials.
 
     Attributes:
         id: the case.
@@ -104,7 +104,7 @@ class CaseRow:
 
     @property
     def told(self) -> Scorecard:
-        """Return the most telling scorecard: one that did not pass, best with the case's own outcome, else the first."""
+        """Return the most informative scorecard: one that did not pass, preferably with the case's own outcome, otherwise the first."""
         return min(
             self.cards,
             key=lambda card: (trial_outcome(card) == "passed", trial_outcome(card) != self.outcome, card.key),
@@ -112,7 +112,7 @@ class CaseRow:
 
 
 def case_rows(cards: Iterable[Scorecard], rule: str = "") -> tuple[CaseRow, ...]:
-    """Return one row for each case and agent, by id; ``rule`` says how many trials must pass, as ``3/4``, empty for all."""
+    """Return one row for each case and agent, by id; ``rule`` is the required number of passed trials, such as ``3/4``; empty for all."""
     given = PassRule.parse(rule, int(rule.partition("/")[2])) if rule else None
     return tuple(_row(key, some, given) for key, some in sorted(_by_case_and_agent(cards).items()))
 
@@ -147,7 +147,7 @@ def pass_all(passed: int, trials: int, k: int) -> float:
 
 
 def trial_numbers(cards: Sequence[Scorecard]) -> tuple[int, ...]:
-    """Return each k for which Pass@k and Pass^k are reported, from 2 on; empty if each case ran once."""
+    """Return each k for which Pass@k and Pass^k are reported, from 2 on; empty if each case ran only once."""
     if len({card.trial for card in cards}) < 2:  # noqa: PLR2004 - one trial each
         return ()
     most = max((len(_by_trial(some)) for some in _by_case_and_agent(cards).values()), default=0)
@@ -168,7 +168,7 @@ def _first_attempts(cards: Iterable[Scorecard]) -> list[list[Outcome]]:
 def _pass_column(
     name: str, rate: Callable[[int, int, int], float], k: int, ends: _Ends, clusters: Sequence[str]
 ) -> _Column:
-    """Return the column of Pass@k or Pass^k over cases or users, leaving out those with fewer than k trials."""
+    """Return the column of Pass@k or Pass^k over cases or users, except cases or users with fewer than k trials."""
     column = _Column(name)
     for agents, cluster in zip(ends, clusters, strict=True):
         spans = []
@@ -190,7 +190,7 @@ def _by_case_and_agent(cards: Iterable[Scorecard]) -> dict[tuple[str, str], list
 
 
 def _by_trial(cards: Iterable[Scorecard]) -> list[list[Scorecard]]:
-    """Return the attempts at each trial, in order."""
+    """Return the attempts at each trial in order."""
     return list(by_key((card.trial, card) for card in cards).values())
 
 
@@ -221,7 +221,7 @@ class _Column:
         self.left_out[outcome] = self.left_out.get(outcome, 0) + 1
 
     def take(self, cards: Sequence[Scorecard], cluster: str) -> None:
-        """Add a case by its trials with a value or bounds; leave it out if there are none."""
+        """Add a case by its trials with a value or bounds; count the case as omitted if there are none."""
         spans = [span for card in cards if (span := span_of(card, self.name)) is not None]
         if spans:
             self.add(spans, cluster)
@@ -234,7 +234,7 @@ class _Column:
 def summarise(
     cards: Sequence[Scorecard], *, level: float = LEVEL, resamples: int = RESAMPLES, users: bool = False
 ) -> dict[str, Aggregate]:
-    """Return the mean of each metric and of ``pass_rate`` over cases; of trials also Pass@k and Pass^k (``pass@2``, ``pass^2``, ...).
+    """Return the mean of each metric and of ``pass_rate`` over cases; for several trials also Pass@k and Pass^k (``pass@2``, ``pass^2``, ...).
 
     With ``users`` the same over users, where cases stand in sequences: ``user_pass_rate``, ``user_pass@2``, ... A trial of a user passes where all tasks do.
 
@@ -274,7 +274,7 @@ def summarise(
 
 
 class _Misreadings:
-    """How far means may be off because the judge misreads some answers.
+    """How far means may be wrong because the judge misreads some answers.
 
     Of W answers that truly are wrong g W come out green, and of R right ones e R red, with the rates g and e of the judge. Of W the run shows those that are not green,
     of R those that are not red; so up to g / (1 - g) times the former are wrong and counted as passed, and up to e / (1 - e) times the latter right
@@ -339,7 +339,7 @@ def within_scale(summary: Mapping[str, Aggregate], shares: Container[str]) -> di
 
 
 def _most(changes: Iterable[float], number: float) -> float:
-    """Return the sum of the ``number`` largest changes; a fraction counts the last one in part."""
+    """Return the sum of the ``number`` largest changes; a fraction counts part of the last change."""
     total = 0.0
     for change in sorted(changes, reverse=True):
         if number <= 0:
@@ -372,7 +372,7 @@ def group(cards: Sequence[Scorecard]) -> dict[str, dict[str, dict[str, Aggregate
 
 
 def memberships(card: Scorecard) -> Iterator[tuple[str, str]]:
-    """Yield the groups that a scorecard is in, each by its dimension and name."""
+    """Yield the groups to which a scorecard belongs, each by its dimension and name."""
     for domain in dict.fromkeys(card.domains):
         yield "domain", domain
     for tool in card.calls.by_tool:
@@ -388,7 +388,7 @@ def memberships(card: Scorecard) -> Iterator[tuple[str, str]]:
 
 
 def _columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scorecard]]) -> list[_Column]:
-    """Return a column for each metric of the cards, over the cases that have it, then that of ``pass_rate``."""
+    """Return a column for each metric of the cards, over the cases that have the metric, then the column of ``pass_rate``."""
     columns: dict[str, _Column] = {}
     for name in dict.fromkeys(chain.from_iterable([card.metrics for card in cards])):
         columns[name] = _Column(name)
@@ -407,7 +407,7 @@ def _columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scorecard]]) 
 
 
 def _users(cards: Sequence[Scorecard]) -> _Ends:
-    """Return how the trials of each user and agent ended: passed if all tasks pass, failed if one fails.
+    """Return the outcomes of the trials of each user and agent: passed if all tasks pass, failed if one fails.
 
     A user of whose tasks some did not run at all has none; where one is missing in a trial, that trial is undecided.
     """
@@ -416,7 +416,7 @@ def _users(cards: Sequence[Scorecard]) -> _Ends:
 
 
 def _user_trials(cards: Sequence[Scorecard]) -> list[Outcome]:
-    """Return how each trial of a user's tasks ended at the first attempt; empty if a task of the sequence is missing."""
+    """Return the outcome of each trial of a user's tasks at the first attempt; empty if a task of the sequence is missing."""
     places = {card.group.order for card in cards if card.group is not None}
     if len(places) < max(places):
         return []
@@ -431,7 +431,7 @@ def _user_trials(cards: Sequence[Scorecard]) -> list[Outcome]:
 
 
 def span_of(card: Scorecard, name: str) -> Bounds | None:
-    """Return the bounds of a metric, or of ``pass_rate``, in one episode; None if it is left out of the mean."""
+    """Return the bounds of a metric, or of ``pass_rate``, in one episode; None if the episode is not part of the mean."""
     if name != PASS_RATE:
         return card.bounds_of(name)
     if card.outcome == "passed":

@@ -70,22 +70,22 @@ class Measure(NamedTuple):
 
     @property
     def span(self) -> Bounds | None:
-        """Return the bounds of the measure, both equal to its value if it has one; None if nothing is known of it."""
+        """Return the bounds of the measure, both equal to its value if it has one; None if the measure is unknown."""
         return self.bounds if self.value is None else (self.value, self.value)
 
 
 def not_applicable(why: str) -> Measure:
-    """Return a measure without a value, because the metric does not apply to the case."""
+    """Return a measure without a value, for a case to which the metric does not apply."""
     return Measure(None, "not_applicable", why)
 
 
 def between(least: float, most: float, why: str) -> Measure:
-    """Return a measure that unknown labels leave between two bounds; a plain value if the bounds are equal."""
+    """Return a measure between two bounds due to unknown labels; a plain value if the bounds are equal."""
     return Measure(least) if least == most else Measure(None, "unevaluated", why, (least, most))
 
 
 def share_of(answers: Sequence[bool | None], of_nothing: str) -> Measure:
-    """Return the share of answers that are yes, with bounds where some are unknown.
+    """Return the share of yes among answers, with bounds if some answers are unknown.
 
     Args:
         answers: one for each thing that is counted; None: unknown.
@@ -110,7 +110,7 @@ def product(left: Measure, right: Measure) -> Measure:
 
 
 def mean_of(measures: Sequence[Measure]) -> Measure:
-    """Return the mean of measures, with bounds if one has bounds; without a value if one has neither."""
+    """Return the mean of measures, with bounds if any measure has bounds; without a value if any measure has neither."""
     spans = [measure.span for measure in measures if measure.span is not None]
     if len(spans) < len(measures):
         return _worst([measure for measure in measures if measure.span is None])
@@ -129,7 +129,7 @@ def _worst(measures: Sequence[Measure]) -> Measure:
 
 
 class LabelReading(NamedTuple):
-    """The label of one requirement as the metrics use it.
+    """The label of one requirement in the form that metrics use.
 
     Attributes:
         requirement: the requirement's id.
@@ -151,12 +151,12 @@ class LabelReading(NamedTuple):
 
     @property
     def undecided(self) -> bool:
-        """Return whether the judge looked and could not decide, and no side is to blame."""
+        """Return whether the judge tried but could not decide, and no side is to blame."""
         return self.outcome == "unevaluated" and self.blame is None
 
 
 def index_labels(verdict: Verdict) -> dict[str, Label]:
-    """Return the verdict's labels by requirement id; labels that contradict each other become one that is not evaluated."""
+    """Return the verdict's labels by requirement id; contradictory labels become one unevaluated label."""
     labels: dict[str, Label] = {}
     for label in verdict.labels:
         earlier = labels.setdefault(label.requirement, label)
@@ -180,7 +180,7 @@ def read_labels(requirements: Iterable[Requirement], labels: Mapping[str, Label]
 
 
 def read_label(name: str, label: Label | None, *, soft: bool = False) -> LabelReading:
-    """Return the reading of a label of a requirement, a step or a thing, given its name.
+    """Return the reading of a label of a requirement, a step or a thing with a given name.
 
     Levels are enforced (MapSatisfyBench 3.3): 0 or 1, and for a soft requirement also 0.25, 0.5, 0.75. A label that is missing,
     has another value or contradicts itself is not rounded or guessed: it is unevaluated, and the judge is to blame.
@@ -209,7 +209,7 @@ def _unread(name: str, why: str) -> LabelReading:
 
 
 def weighted_share(weighted: Iterable[tuple[float, LabelReading]], empty: str = "no requirement applies") -> Measure:
-    """Return sum(w c) / sum(w) over readings; if there is none, a measure that says why.
+    """Return sum(w c) / sum(w) over readings; without readings, a measure that explains why.
 
     It grows with every label, so labels that are not known leave it between its value with all of them 0 and with all of them 1. One of them
     that would turn out not to apply leaves it between these too.
@@ -267,7 +267,7 @@ _BLAME_BY_ENDING: dict[Ending, Blame] = {
 
 
 def fault_of(trajectory: Trajectory) -> Fault | None:
-    """Return what broke the episode; None if the agent gave an answer.
+    """Return the fault that broke the episode; None if the agent gave an answer.
 
     An agent that gives only blank replies, or none, has broken it itself.
     """
@@ -290,7 +290,7 @@ def class_of(fault: Fault) -> Outcome:
 
 
 def sum_usage(parts: Sequence[Usage]) -> Usage:
-    """Return the total usage; None in fields that a part does not state, and in all if no part states anything."""
+    """Return the total usage; a field is None if a part does not state it, and all are None if no part states any."""
     return total_usage(parts) if any(map(says_usage, parts)) else Usage()
 
 
@@ -321,7 +321,7 @@ class MetricInput:
 
     @cached
     def labels(self) -> Mapping[str, Label]:
-        """Return the verdict's labels by requirement id; contradicting ones become one unevaluated label."""
+        """Return the verdict's labels by requirement id; contradictory labels become one unevaluated label."""
         return index_labels(self.verdict)
 
     @cached
@@ -335,7 +335,7 @@ class MetricInput:
 
     @cached
     def fault(self) -> Fault | None:
-        """Return what broke the episode; None if the agent gave an answer."""
+        """Return the fault that broke the episode; None if the agent gave an answer."""
         return fault_of(self.trajectory)
 
     @cached
@@ -346,7 +346,7 @@ class MetricInput:
 
     @cached
     def spent(self) -> Usage:
-        """Return what the agent and its memory spent; None in fields that a reply does not state."""
+        """Return the spending of the agent and its memory; None in fields that a reply does not state."""
         memory = self.trajectory.memory
         remembered = [memory.usage] if memory is not None and says_usage(memory.usage) else []
         return sum_usage([*(turn.usage for turn in self.trajectory.replies), *remembered])
@@ -363,17 +363,17 @@ class MetricInput:
 
     @cached
     def faithfulness(self) -> Faithfulness:
-        """Return IFS (faithfulness), and how many of its facts hold because nothing was claimed."""
+        """Return IFS (faithfulness), and the number of its facts that are true only because nothing was claimed."""
         return faithfulness(self.case, self.readings)
 
     def knowing(self, success: Measure) -> MetricInput:
-        """Return the same input with the measure of the success metric; cached results are kept."""
+        """Return the same input with the measure of the success metric, keeping cached results."""
         other = replace(self, success=success)
         vars(other).update({**vars(self), "success": success})
         return other
 
     def left_open(self) -> MetricInput:
-        """Return the same input with labels from read prose left undecided; cached results without labels are kept."""
+        """Return the same input with labels based on prose left undecided, keeping cached results that use no labels."""
         other = replace(self, unread=True)
         kept = ("labels", "fault", "spent", "selection", "efficiency")
         vars(other).update({name: vars(self)[name] for name in kept if name in vars(self)})
@@ -389,12 +389,12 @@ class MetricInput:
 
 
 def rests_on_reading(label: Label | None) -> bool:
-    """Return whether a label was decided by rules that read prose."""
+    """Return whether rules that read prose decided a label."""
     return label is not None and bool(label.reading) and label.by == "checks"
 
 
 def _undecided(label: Label) -> Label:
-    """Return a label that rests on reading prose as undecided; return any other label unchanged."""
+    """Return a label based on prose as undecided; return any other label unchanged."""
     if not rests_on_reading(label):
         return label
     return label.model_copy(update={"outcome": "unevaluated", "value": None, "why": UNDECIDED, "blame": None})
@@ -446,7 +446,7 @@ class MetricSet:
 
 
 def measure(metric_set: MetricSet, metric_input: MetricInput) -> tuple[dict[str, Measure], Fault | None]:
-    """Return a metric set's metrics of one episode, and the fault if the metric set itself broke, else None.
+    """Return a metric set's metrics for one episode, and the fault if the metric set itself broke, otherwise None.
 
     A broken episode earns 0 where the agent broke it, in the metrics that are earned; it has no value where somebody else did. A metric set of
     others gets a copy of the metric_input.
@@ -478,14 +478,14 @@ class _BadMetricError(Exception):
 
 
 def _sound_ones(metric_set: MetricSet, asked: Iterable[Metric], given: Mapping[str, Given]) -> dict[str, Measure]:
-    """Return the requested metrics as checked measures. Raises _BadMetricError, also for undeclared metrics."""
+    """Return the requested metrics as checked measures. Raises _BadMetricError, even for undeclared metrics."""
     if stray := given.keys() - metric_set.names:
         raise _BadMetricError(f"it gives {shown(min(map(str, stray)))}, which it does not declare")
     return {metric.name: _sound(metric, given) for metric in asked}
 
 
 def _sound(metric: Metric, given: Mapping[str, Given]) -> Measure:
-    """Return what a metric set gives for one metric, as a checked measure. Raises _BadMetricError."""
+    """Return a metric set's value for one metric as a checked measure. Raises _BadMetricError."""
     if metric.name not in given:
         raise _BadMetricError(f"it gives no {metric.name}")
     value = given[metric.name]
@@ -512,7 +512,7 @@ def _sound(metric: Metric, given: Mapping[str, Given]) -> Measure:
 
 
 def _number(metric: Metric, value: object) -> float:
-    """Return a value as a float. Raises _BadMetricError if it is not a finite number, or gated and not from 0 to 1."""
+    """Return a value as a float. Raises _BadMetricError if it is not finite, or is gated and not from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, _NUMBERS) or not math.isfinite(value):
         raise _BadMetricError(f"{metric.name} is {shown(value)}, expected a number")
     if metric.gated and not 0 <= value <= 1:
@@ -546,7 +546,7 @@ MSB = MetricSet("msb", MSB_METRICS, _measure)
 
 
 def gather_metric_sets(given: Iterable[object] = ()) -> Mapping[str, MetricSet]:
-    """Return the metric sets by name: ours, those of installed packages, and those given.
+    """Return the metric sets by name: built-in ones, those of installed packages, and given ones.
 
     Args:
         given: sequences of metric sets, as hooks return them.
@@ -562,7 +562,7 @@ def gather_metric_sets(given: Iterable[object] = ()) -> Mapping[str, MetricSet]:
 
 
 class _MetricSets(Mapping[str, MetricSet]):
-    """Metric sets by name; those of our ports are imported only when they are asked for."""
+    """Metric sets by name; the metric sets of ports are imported on first use."""
 
     def __init__(self, ports: Mapping[str, EntryPoint]) -> None:
         self._ports = ports
@@ -581,7 +581,7 @@ class _MetricSets(Mapping[str, MetricSet]):
         return self._sets[name]
 
     def add(self, metric_set: object) -> None:
-        """Add a metric set. Raises UsageError if it is not a metric set, or a name is already taken."""
+        """Add a metric set. Raises UsageError if it is not a metric set, or its name is taken."""
         if not isinstance(metric_set, MetricSet):
             raise UsageError(f"pytest_mapsat_metrics: found {shown(metric_set)}, expected a MetricSet")
         name = metric_set.name
@@ -600,7 +600,7 @@ class _MetricSets(Mapping[str, MetricSet]):
 
 
 def _flat(given: Iterable[object]) -> Iterator[object]:
-    """Yield the metric sets that hooks return, alone or in sequences. Raises UsageError if a sequence cannot be read."""
+    """Yield the metric sets that hooks return, singly or in sequences. Raises UsageError for an unreadable sequence."""
     for some in given:
         if isinstance(some, MetricSet):
             yield some
@@ -619,7 +619,7 @@ def _listed(some: Any) -> list[object]:
 
 
 def metric_sets_named(names: Iterable[str], known: Mapping[str, MetricSet]) -> tuple[MetricSet, ...]:
-    """Return the metric sets of these names, in their order.
+    """Return the metric sets with these names, in the same order.
 
     Raises:
         UsageError: one of them does not exist.
@@ -659,7 +659,7 @@ _NEED = {"direct": 1.2, "related": 1.1, "weak": 0.8, "conflicting": 0.5, "invali
 
 
 def explicit_completion(case: Case, readings: Mapping[str, LabelReading], count: Count | None = None) -> Measure:
-    """Return ECR: the mean of the binary labels over the explicit requirements; 1 where the case has implicit ones only.
+    """Return ECR: the mean of the binary labels over the explicit requirements; 1 if the case has only implicit requirements.
 
     ``count``: how many explicit requirements are met, for a verdict that does not say which; used where labels are not known.
     """
@@ -676,7 +676,7 @@ def explicit_completion(case: Case, readings: Mapping[str, LabelReading], count:
 
 
 def implicit_satisfaction(case: Case, readings: Mapping[str, LabelReading]) -> Measure:
-    """Return IISR: sum(w c) / sum(w) over the implicit requirements; 1 where the case has explicit ones only."""
+    """Return IISR: sum(w c) / sum(w) over the implicit requirements; 1 if the case has only explicit requirements."""
     requirements = case.truth.implicit
     if not requirements:
         return _without(case, "implicit")
@@ -684,7 +684,7 @@ def implicit_satisfaction(case: Case, readings: Mapping[str, LabelReading]) -> M
 
 
 def _without(case: Case, kind: str) -> Measure:
-    """Return 1 where a case lacks one kind of requirement; unevaluated if it lacks the other kind too."""
+    """Return 1 if a case lacks one kind of requirement; unevaluated if it lacks both kinds."""
     if why := nothing_asked(case):
         return Measure(None, "unevaluated", why)
     return Measure(1.0, why=f"the case has no {kind} requirement")
@@ -711,7 +711,7 @@ def weight_of(requirement: Requirement) -> float:
 
 
 def _userpref(evidence: Evidence) -> float | None:
-    """Return S x R x M; None if the evidence says nothing of the user's past."""
+    """Return S x R x M; None if the evidence contains nothing about the user's past."""
     recency = None if evidence.recency is None else _RECENCY[evidence.recency]
     trend = _trend(evidence)
     parts = (_strength(evidence), recency, None if trend is None else _MOMENTUM[trend])
@@ -722,7 +722,7 @@ def _userpref(evidence: Evidence) -> float | None:
 
 
 def _strength(evidence: Evidence) -> float | None:
-    """Return the strength S that the evidence gives a preference; None if it gives none."""
+    """Return the strength S of a preference in the evidence; None if there is none."""
     if evidence.count is not None and evidence.total is not None:
         return evidence.count / evidence.total
     if evidence.ratio is not None:
@@ -734,7 +734,7 @@ def _strength(evidence: Evidence) -> float | None:
 
 
 def _trend(evidence: Evidence) -> str | None:
-    """Return whether a preference is rising, steady, falling or gone; None if the evidence does not say."""
+    """Return whether a preference is rising, steady, falling or gone; None if the evidence leaves this open."""
     if evidence.long_ratio is not None and evidence.short_ratio is not None:
         rate = (evidence.short_ratio - evidence.long_ratio) / max(evidence.long_ratio, _LONG_FLOOR)
         if rate > _CHANGE["rising"]:
@@ -751,14 +751,14 @@ def _trend(evidence: Evidence) -> str | None:
 
 
 class Faithfulness(NamedTuple):
-    """IFS, and how many of its facts hold because the answer makes no such claim."""
+    """IFS, and the number of its facts that are true because the answer makes no such claim."""
 
     measure: Measure
     nothing_claimed: int = 0
 
 
 def faithfulness(case: Case, readings: Mapping[str, LabelReading]) -> Faithfulness:
-    """Return IFS: the share of fact requirements that hold; not applicable where the case has none."""
+    """Return IFS: the share of fact requirements that are fulfilled; not applicable if the case has none."""
     requirements = case.truth.facts
     if not requirements:
         return Faithfulness(not_applicable("the case has no fact requirement"))

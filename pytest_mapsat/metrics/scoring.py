@@ -141,7 +141,7 @@ def _warnings(metric_input: MetricInput, faults: Mapping[str, Fault]) -> tuple[s
 
 
 def _counted(trajectory: Trajectory, verdict: Verdict) -> dict[str, Any]:
-    """Return fields of a scorecard: the dialogue, its labels, its counts, and what user and judge spent."""
+    """Return fields of a scorecard: the dialogue, its labels, its counts, and the spending of user and judge."""
     calls, replies = trajectory.calls, trajectory.replies
     spent: dict[str, list[Usage]] = {
         "user_spent": [turn.usage for turn in trajectory.turns if turn.role == "user" and says_usage(turn.usage)],
@@ -167,7 +167,7 @@ def _provenance(calls: Sequence[Step]) -> dict[ProvenanceKind, int]:
 
 
 def _call_counts(calls: Sequence[Step]) -> CallCounts:
-    """Return the number of calls: in all, with an error, refused, over the limit, and by tool."""
+    """Return the number of calls: in total, with an error, refused, over the limit, and by tool."""
     statuses = [call.status for call in calls]
     names = [call.tool for call in calls]
     return CallCounts(
@@ -186,7 +186,7 @@ def _misread(
     success: str | None,
     measures: Mapping[str, Measure],
 ) -> Misread | None:
-    """Return bounds of metrics with all labels from read prose left open; None if no label rests on read prose."""
+    """Return bounds of metrics with all labels based on prose left open; None if no label is based on prose."""
     misread = metric_input.verdict.misread
     if misread is None or not any(map(rests_on_reading, metric_input.verdict.labels)):
         return None
@@ -205,7 +205,7 @@ def _misread(
 def _ended(
     metric_input: MetricInput, measures: Mapping[str, Measure], asserted: frozenset[str], success: str | None
 ) -> tuple[ItemOutcome, Fault | None]:
-    """Return how the item ends, and the fault that broke or spoiled the episode; None if there is no fault."""
+    """Return the outcome of the item, and the fault that broke or spoiled the episode; None if there is no fault."""
     fault = metric_input.fault
     if fault is None:
         done = (success, measures[success]) if success is not None and success in measures else None
@@ -221,7 +221,7 @@ def _ended(
 def _measured(
     metric_sets: Sequence[MetricSet], metric_input: MetricInput, success: str | None
 ) -> tuple[dict[str, Measure], dict[str, Fault]]:
-    """Return the metrics of all metric sets, and for each metric that a broken metric set left out, the fault.
+    """Return the metrics of all metric sets, and the fault for each metric that a broken metric set omitted.
 
     The metric set of what counts as done is measured first: others may rest on it.
     """
@@ -238,7 +238,7 @@ def _measured(
 
 
 def _misled(verdict: Verdict) -> Fault | None:
-    """Return as a fault what the simulated user did to mislead the agent; None if it did nothing of the kind."""
+    """Return the simulated user's misleading behaviour as a fault; None if there was none."""
     slips = (label for label in verdict.labels if label.kind == USER and label.blame == "user")
     return next((Fault(blame="user", message=label.why) for label in slips), None)
 
@@ -255,7 +255,7 @@ def _of_case(case: Case) -> dict[str, Any]:
 
 
 def _unasked(case: Case, replies: Sequence[Turn]) -> Iterator[str]:
-    """Yield a warning for each reply with structured output that does not fit the case's schema."""
+    """Yield a warning for each reply whose structured output does not match the case's schema."""
     schema = case.visible.output_schema
     if not schema:
         return
@@ -275,7 +275,7 @@ def _stray_labels(case: Case, labels: Mapping[str, Label]) -> tuple[str, ...]:
 
 
 class ItemOutcome(NamedTuple):
-    """How one item ends.
+    """The outcome of one item.
 
     Attributes:
         outcome: ``passed``, ``failed``, ``unevaluated`` (an asserted label is not known), ``error`` (not the agent's fault) or ``not_applicable`` (nothing
@@ -292,7 +292,7 @@ class ItemOutcome(NamedTuple):
 
 
 def broken_item(fault: Fault) -> ItemOutcome:
-    """Return the outcome of an item when a fault broke its episode, whatever is asserted."""
+    """Return the outcome of an item whose episode a fault broke, whatever is asserted."""
     return ItemOutcome(class_of(fault), fault.blame, _one_line(fault.message))
 
 
@@ -304,7 +304,7 @@ def item_outcome(
     count: Count | None = None,
     success: tuple[str, Measure] | None = None,
 ) -> ItemOutcome:
-    """Return how the item ends under the asserted labels.
+    """Return the outcome of an item under the asserted labels.
 
     It is ``failed`` when an asserted label failed; else ``error`` or ``unevaluated`` when one is not known, or when the case asks for nothing that could
     be judged; else ``passed``. A soft requirement holds when it is satisfied in full. ``success``: the metric that is 1 where the case is done, by name.
@@ -338,7 +338,7 @@ def item_outcome(
 
 
 def _success(success: tuple[str, Measure] | None) -> Sequence[LabelReading]:
-    """Return a reading of the success metric: passed at 1, failed if it cannot reach 1; empty if there is none."""
+    """Return a reading of the success metric: passed at 1, failed if 1 is out of reach; empty if there is no such metric."""
     if success is None:
         return ()
     name, measure = success
@@ -352,7 +352,7 @@ def _success(success: tuple[str, Measure] | None) -> Sequence[LabelReading]:
 
 
 def achieved(measure: Measure) -> Measure:
-    """Return 1 if a success metric is 1, 0 if it cannot reach 1, else a measure that is open between them."""
+    """Return 1 if a success metric is 1, 0 if 1 is out of reach, otherwise an open measure between 0 and 1."""
     if measure.span is None:
         return measure
     least, most = (float(end >= 1 - _TOLERANCE) for end in measure.span)
@@ -360,7 +360,7 @@ def achieved(measure: Measure) -> Measure:
 
 
 def _with_count(readings: Sequence[LabelReading], count: Count | None) -> Sequence[LabelReading]:
-    """Return the readings, or a single one from the count of met requirements if labels are unknown."""
+    """Return the readings; if labels are unknown, a single reading from the count of met requirements."""
     if count is None or count.total != len(readings) or count.met > count.total:
         return readings
     if all(reading.outcome != "unevaluated" for reading in readings):
@@ -371,13 +371,13 @@ def _with_count(readings: Sequence[LabelReading], count: Count | None) -> Sequen
 
 
 def _blame(failing: Sequence[LabelReading]) -> Blame:
-    """Return who is to blame for a failure: the agent, unless every failing label names somebody else."""
+    """Return the party to blame for a failure: the agent, unless every failing label names another party."""
     blames: list[Blame] = [reading.blame or "agent" for reading in failing]
     return "agent" if "agent" in blames else blames[0]
 
 
 def _reason(readings: Sequence[tuple[str, LabelReading]], verb: str) -> str:
-    """Return the reason of the first label on one line, and how many more labels there are."""
+    """Return the reason of the first label on one line, and the number of further labels."""
     kind, first = readings[0]
     more = f" (and {len(readings) - 1} more)" if len(readings) > 1 else ""
     return _one_line(f"{kind} {first.requirement} {verb} {first.why}".strip().removesuffix(":"), more)

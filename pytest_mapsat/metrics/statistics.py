@@ -63,7 +63,7 @@ Table = Sequence[Sequence[int]]
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean, exactly rounded, so that no order of the values changes it."""
+    """Return the mean, rounded exactly, so that the order of the values does not matter."""
     return math.fsum(values) / len(values)
 
 
@@ -82,7 +82,7 @@ def mean_span(spans: Sequence[Bounds]) -> Bounds:
 
 
 def clustered(values: Sequence[float], clusters: Sequence[str]) -> list[float]:
-    """Return one value for each cluster, so that their mean and spread are those of cases drawn by cluster.
+    """Return one value per cluster, so that mean and spread are those of cases drawn by cluster.
 
     Cases of one cluster (the tasks of one user, say) are alike, and count as less than as many others. The mean over all cases is a ratio of
     two sums over clusters; each cluster stands in with its linearised share of it (Taylor linearisation, as in surveys: Wolter 2007,
@@ -104,7 +104,7 @@ def variance(values: Sequence[float]) -> float:
 
 
 def worth(values: Sequence[float], clusters: Sequence[str]) -> float:
-    """Return how many independent cases some clustered cases are worth (Kish 1965, the design effect)."""
+    """Return the number of independent cases to which some clustered cases are equivalent (Kish 1965, the design effect)."""
     together = clustered(values, clusters)
     if len(together) == len(values):
         return len(values)
@@ -115,7 +115,7 @@ def worth(values: Sequence[float], clusters: Sequence[str]) -> float:
 def bootstrap_intervals(
     samples: Sequence[Sequence[float]], *, level: float = LEVEL, resamples: int = RESAMPLES
 ) -> tuple[Bounds | None, ...]:
-    """Return a bootstrap interval of the mean of each sample; None where it has fewer than two values.
+    """Return a bootstrap interval of the mean of each sample; None for a sample with fewer than two values.
 
     Samples of one size share their resamples, which makes many metrics of one run cheap; fewer, but at least 1,000, are drawn for samples of more
     than a thousand. Where all values are equal the interval is that value: it says that the sample does not vary, not that the next case cannot differ.
@@ -161,12 +161,12 @@ def wilson_interval(share: float, n: float, *, level: float = LEVEL) -> Bounds |
 
 
 def share_interval(rates: Sequence[float], clusters: Sequence[str], level: float) -> Bounds | None:
-    """Return the Wilson interval of the mean of rates of clustered cases; None for no cases."""
+    """Return the Wilson interval of the mean rate of clustered cases; None for no cases."""
     return wilson_interval(mean(rates), worth(rates, clusters), level=level) if rates else None
 
 
 class _Resampled(NamedTuple):
-    """The resamples of one column of values: their sorted sums in whole numbers of ``1 / scale``, and what the values themselves sum to."""
+    """The resamples of one column: their sorted sums in whole numbers of ``1 / scale``, and the sum of the original values."""
 
     values: Sequence[float]
     sums: np.ndarray
@@ -187,7 +187,7 @@ class _Resampled(NamedTuple):
         return _quantile(self.sums, round(share, _PLACES)) / self.scale / n
 
     def _bias(self) -> float:
-        """Return the bias z0: how far the resamples lie to one side of the observed sum, with ties counted half."""
+        """Return the bias z0: the imbalance of the resamples about the observed sum, with ties counted half."""
         below, upto = (int(self.sums.searchsorted(self.observed, side=side)) for side in ("left", "right"))
         rows = len(self.sums)
         return normal_quantile(min(max((below + upto) / 2 / rows, 0.5 / rows), 1 - 0.5 / rows))
@@ -203,7 +203,7 @@ class _Resampled(NamedTuple):
 
 
 def draw(columns: Sequence[Sequence[float]], resamples: int = RESAMPLES) -> tuple[np.ndarray, list[float], list[float]]:
-    """Draw resamples of columns of one length; return their sums in whole numbers, each column's scale, and its own sum."""
+    """Draw resamples of columns of equal length; return their sums in whole numbers, each column's scale, and its original sum."""
     import numpy as np  # noqa: PLC0415 - numpy costs more to import than most runs need
 
     size = len(columns[0])
@@ -294,7 +294,7 @@ def _student_share(t: float, df: int) -> float:
 
 
 def cohen_kappa(table: Table, *, quadratic: bool = False) -> float | None:
-    """Return kappa of a table of counts: 1 for full agreement, 0 for that of chance; None where it is not defined, as with one category alone.
+    """Return kappa of a table of counts: 1 for full agreement, 0 for chance agreement; None if it is undefined, as with a single category.
 
     Args:
         table: how often one rater said the category of the row and the other that of the column.
@@ -310,7 +310,7 @@ def cohen_kappa(table: Table, *, quadratic: bool = False) -> float | None:
 
 
 def kappa_interval(tables: Sequence[Table], *, level: float = LEVEL) -> Bounds | None:
-    """Return a bootstrap interval of kappa (percentile method) from a table for each dialogue: labels of one dialogue hang together.
+    """Return a bootstrap interval of kappa (percentile method) from one table per dialogue, since labels of one dialogue are correlated.
 
     It is None for fewer than two dialogues, or where kappa is not defined in most resamples.
     """
@@ -335,7 +335,7 @@ def kappa_interval(tables: Sequence[Table], *, level: float = LEVEL) -> Bounds |
 
 
 def votes_agree(votes: Sequence[str]) -> float | None:
-    """Return the share of pairs of votes that say the same; None for fewer than two votes."""
+    """Return the share of pairs of votes that agree; None for fewer than two votes."""
     counts = Counter(votes)
     pairs = len(votes) * (len(votes) - 1)
     return sum(count * (count - 1) for count in counts.values()) / pairs if pairs else None
@@ -380,7 +380,7 @@ class TrialBlock:
 
 
 def chances(units: Sequence[Sequence[TrialBlock]], columns: int, *, tail: Tail = "down") -> list[float]:
-    """Return for each column the probability of so large a difference between two runs of one agent; 1 if nothing differs.
+    """Return for each column the probability of an equally large difference between two runs of one agent; 1 if nothing differs.
 
     Several columns are corrected for by the step-down min-p procedure (Westfall and Young 1993, "Resampling-based multiple testing", algorithm 2.8),
     with the same ways for all of them: the probability of any false alarm is that of the alarm level.
@@ -421,7 +421,7 @@ def chances(units: Sequence[Sequence[TrialBlock]], columns: int, *, tail: Tail =
 
 
 def _every_deal(baseline: int, new: int) -> np.ndarray:
-    """Return every way to deal trials to two runs, a row each; True marks the trials of the new run."""
+    """Return every way to deal trials to two runs, one per row; True marks the trials of the new run."""
     import numpy as np  # noqa: PLC0415  likewise
 
     chosen = list(combinations(range(baseline + new), new))
@@ -432,7 +432,7 @@ def _every_deal(baseline: int, new: int) -> np.ndarray:
 
 
 def _some_deals(generator: np.random.RandomState, baseline: int, new: int, number: int) -> np.ndarray:
-    """Return random ways to deal trials to two runs, a row each; True marks the trials of the new run."""
+    """Return random ways to deal trials to two runs, one per row; True marks the trials of the new run."""
     import numpy as np  # noqa: PLC0415  likewise
 
     if baseline == new == 1:
@@ -442,7 +442,7 @@ def _some_deals(generator: np.random.RandomState, baseline: int, new: int, numbe
 
 
 def _difference(block: TrialBlock, dealt: np.ndarray, baseline: int, new: int) -> np.ndarray:
-    """Return new minus baseline of a case for each deal of its trials; 0 where a run gets no trial with a value."""
+    """Return new minus baseline of a case for each deal of its trials; 0 if a run gets no trial with a value."""
     import numpy as np  # noqa: PLC0415  likewise
 
     pad: list[list[float | None]] = [[None] * (baseline - len(block.baseline)), [None] * (new - len(block.new))]
@@ -459,7 +459,7 @@ def _difference(block: TrialBlock, dealt: np.ndarray, baseline: int, new: int) -
 
 
 def _stepped_down(totals: np.ndarray, observed: np.ndarray) -> list[float]:
-    """Return the corrected probability of each observed value among all deals; greater values are more extreme."""
+    """Return the corrected probability of each observed value among all deals; larger values are more extreme."""
     import numpy as np  # noqa: PLC0415  likewise
 
     ranked = np.empty_like(totals)
@@ -489,7 +489,7 @@ def units(values: Sequence[float | None], clusters: Sequence[str]) -> list[float
 
 
 def joint_level(columns: Sequence[Sequence[float]]) -> float:
-    """Return the level that several intervals each need so that all of them together hold at ``LEVEL``.
+    """Return the level that each of several intervals needs so that all of them together reach ``LEVEL``.
 
     A column holds distances from the mean. In every resample the farthest rank among all columns is taken; the level is the quantile of these (the
     max-statistic, on ranks: Beran 1988, "Balanced simultaneous confidence sets", JASA 83). Columns that go together, as AR and SES do, cost hardly
@@ -510,7 +510,7 @@ def joint_level(columns: Sequence[Sequence[float]]) -> float:
 
 
 def sign_flip(columns: Sequence[Sequence[float]]) -> list[float]:
-    """Return for each column the probability of a mean so far below 0 if both runs are of one agent; 1 if nothing differs.
+    """Return for each column the probability of a mean equally far below 0 if both runs are of one agent; 1 if nothing differs.
 
     Which run a difference is counted from is then mere chance, so its sign is flipped: in every way for up to 13 units that differ, else in 10,000
     ways. That is exact at any size and for any distribution (Fisher 1935); for differences of -1, 0 and 1 it is McNemar's exact test, one-sided. Several
@@ -543,7 +543,7 @@ def sign_flip(columns: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _signs(size: int) -> tuple[np.ndarray, bool]:
-    """Return rows of signs, all combinations or as many as a bootstrap draws, and whether they are all."""
+    """Return rows of signs, either all combinations or as many as a bootstrap draws, and whether they are complete."""
     import numpy as np  # noqa: PLC0415
 
     if size <= _EXACT_FLIPS:
@@ -554,7 +554,7 @@ def _signs(size: int) -> tuple[np.ndarray, bool]:
 
 
 class Spread(NamedTuple):
-    """How much the differences of cases spread: the number of cases, and the variance."""
+    """The spread of the differences between cases: the number of cases, and the variance."""
 
     n: int
     total: float
@@ -566,11 +566,11 @@ class Spread(NamedTuple):
 
     @property
     def smallest(self) -> float | None:
-        """Return the smallest drop that is detected four times in five; None if too few cases differ to say."""
+        """Return the smallest drop that is detected four times in five; None if too few cases differ."""
         return None if self.n < 2 or not self.total else _errors(self.n) * math.sqrt(self.total / self.n)  # noqa: PLR2004
 
     def cases_for(self, distance: float) -> int | None:
-        """Return how many cases show a difference this far from its limit; None if the distance is 0 or too many are needed."""
+        """Return the number of cases that reveal a difference this far from its limit; None if the distance is 0 or too many are needed."""
         if not distance or self.n < 2:  # noqa: PLR2004
             return None
         needed = (_errors(self.n) / distance) ** 2 * self.total
@@ -578,5 +578,5 @@ class Spread(NamedTuple):
 
 
 def _errors(n: int) -> float:
-    """Return how many standard errors a difference over n cases must have to be detected four times in five."""
+    """Return the number of standard errors at which a difference over n cases is detected four times in five."""
     return student_quantile(_TAIL, n - 1) + student_quantile(_POWER, n - 1)

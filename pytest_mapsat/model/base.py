@@ -73,7 +73,7 @@ _set = object.__setattr__  # nouns are frozen
 
 
 class Noun(BaseModel):
-    """A value: frozen, no unknown field, equal by content, serialisable to JSON."""
+    """A value: frozen, without unknown fields, equal by content, serialisable to JSON."""
 
     #: Names that fields once had, each with the one of today: an old name is refused with the new one.
     renamed: ClassVar[Mapping[str, str]] = {}
@@ -94,7 +94,7 @@ class Noun(BaseModel):
     )
 
     def __copy__(self) -> Self:
-        """Return a copy that shares the values: without pydantic's general ways, which take four times as long."""
+        """Return a shallow copy, without pydantic's general method, which takes four times as long."""
         copied = self.__class__.__new__(self.__class__)
         _set(copied, "__dict__", self.__dict__.copy())
         _set(copied, "__pydantic_fields_set__", self.__pydantic_fields_set__.copy())
@@ -104,12 +104,12 @@ class Noun(BaseModel):
         return copied
 
     def to_json(self) -> JsonObject:
-        """Return the value as plain JSON data, without fields that hold their default."""
+        """Return the value as plain JSON data, without fields that have their default."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
 class Membership(Noun):
-    """A place in a sequence of cases that belong together: one user's tasks, with memory between them.
+    """A case's place in a sequence: one user's tasks, with memory between the tasks.
 
     Attributes:
         name: name of the sequence, the same in all of its cases. Example: ``anna``
@@ -121,7 +121,7 @@ class Membership(Noun):
 
 
 def same(first: Json, other: Json) -> bool:
-    """Return whether two JSON values are equal: 25 equals 25.0, true does not equal 1, the order of keys does not count."""
+    """Return whether two JSON values are equal: 25 equals 25.0, true does not equal 1, and the order of keys is ignored."""
     if isinstance(first, Mapping) and isinstance(other, Mapping):
         return first.keys() == other.keys() and all(same(value, other[key]) for key, value in first.items())
     if isinstance(first, (list, tuple)) and isinstance(other, (list, tuple)):
@@ -130,7 +130,7 @@ def same(first: Json, other: Json) -> bool:
 
 
 def share_field_sets(noun: Noun) -> None:
-    """Make a noun, and the nouns in it, share with others of their type what pydantic stores for each, to save memory.
+    """Share pydantic's internal data of a noun and its nested nouns with other objects of the same type, to save memory.
 
     That is the set of the fields that were given, of up to 2 KB: half of a scorecard. All fields count as given from then on.
     """
@@ -145,7 +145,7 @@ def share_field_sets(noun: Noun) -> None:
 
 @cache
 def types_of(noun: type[BaseModel]) -> Mapping[str, Any]:
-    """Return the types of a noun's fields by name; works also while nouns that the types refer to are not defined yet."""
+    """Return the types of a noun's fields by name; this also works before all referenced nouns are defined."""
     if noun.__pydantic_fields_complete__:
         return {name: field.annotation for name, field in noun.model_fields.items()}
     types = get_type_hints(noun)
@@ -191,12 +191,12 @@ def canonical_json(value: Any) -> str:
 
 
 def digest(value: Any, size: int = 16) -> str:
-    """Return the first ``size`` hex digits of the SHA-256 of the value's canonical JSON."""
+    """Return the first ``size`` hex digits of the SHA-256 of a value's canonical JSON."""
     return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()[:size]
 
 
 def noun_digest(noun: Noun) -> str:
-    """Return a digest of a noun's fields that differ from their defaults, so that fields added later do not change it."""
+    """Return a digest of the fields of a noun that differ from their defaults, so that later fields do not change it."""
     text = noun.model_dump_json(exclude_defaults=True)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -205,7 +205,7 @@ _SHOWN = 80
 
 
 class MapsatError(Exception):
-    """Base of all errors that are meant for the user; printed without a traceback."""
+    """The base of all errors meant for the user, which are printed without a traceback."""
 
 
 class UsageError(MapsatError):
@@ -222,16 +222,16 @@ class OptimisedError(UsageError):
 
 
 class InfrastructureError(MapsatError):
-    """Something outside the agent, the user and the judge broke while a case ran."""
+    """A part other than the agent, the user and the judge broke while a case ran."""
 
 
 class NotRecordedError(MapsatError):
-    """A record made elsewhere lacks what a check asks for."""
+    """An external record lacks the data that a check needs."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in one place.
+    """One error at one place.
 
     Attributes:
         path: the file, as the user would type it.
@@ -279,13 +279,13 @@ def all_true(answers: Iterable[bool | None]) -> bool | None:
 
 
 def listed(texts: Iterable[str], most: int = 3, joint: str = ", ") -> str:
-    """Return the first few texts joined, with the number of those left out."""
+    """Return the first few texts joined, with the number of omitted texts."""
     every = list(texts)
     return joint.join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
 
 
 def shown(value: object) -> str:
-    """Return ``repr(value)`` cut to a length that fits on a line."""
+    """Return ``repr(value)`` cut to the length of a line."""
     try:
         text = repr(value)
     except ValueError:  # Python writes no whole number of more than 4300 digits
@@ -294,7 +294,7 @@ def shown(value: object) -> str:
 
 
 def did_you_mean(word: object, choices: Iterable[object], otherwise: str = "") -> str:
-    """Return ``did you mean 'x'?`` for the most similar name; if none is similar, ``otherwise`` and all names, or an empty text."""
+    """Return ``did you mean 'x'?`` for the most similar name; if no name is similar, ``otherwise`` and all names, or an empty text."""
     names = [str(name) for name in choices]
     near = get_close_matches(str(word), names, n=1, cutoff=0.6)
     if near:

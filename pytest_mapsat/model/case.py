@@ -59,7 +59,7 @@ class Location(Noun):
 
 
 class Context(Noun):
-    """The situation that a query is asked in (g and c of the paper); the agent sees all of it.
+    """The situation of a query (g and c of the paper); the agent sees all of it.
 
     Attributes:
         now: local date and time of the case, ISO 8601; left out, the case has no time. Example: ``2026-05-07T18:30``
@@ -83,7 +83,7 @@ class Context(Noun):
 
 
 class Message(Noun):
-    """A message that was exchanged before the query.
+    """A message exchanged before the query.
 
     Attributes:
         role: who wrote it: user or agent.
@@ -95,7 +95,7 @@ class Message(Noun):
 
 
 class Behavior(Noun):
-    """Something that a user did outside of dialogues.
+    """An action of a user outside of dialogues.
 
     Attributes:
         type: kind of action, in the suite's own word; empty if it has none. Example: ``order``
@@ -161,7 +161,7 @@ class Visible(Noun):
     @field_validator("output_schema")
     @classmethod
     def _checkable(cls, schema: JsonObject) -> JsonObject:
-        """Return the schema unchanged. Raises ValueError if it is not one of an object, or has keywords that are not checked."""
+        """Return the schema unchanged. Raises ValueError if it does not describe an object, or has unsupported keywords."""
         if schema and schema.get("type") != "object":
             raise ValueError("structured output is an object: a schema of them begins with type: object")
         if schema and (problem := schema_problem(schema)) is not None:
@@ -171,7 +171,7 @@ class Visible(Noun):
 
 
 class Evidence(Noun):
-    """Support for a hard or soft requirement before the reply; the weight is computed from it (A.2). A factor that is left out is neutral (1.0).
+    """Support for a hard or soft requirement before the reply; the weight is computed from it (A.2). An omitted factor is neutral (1.0).
 
     Attributes:
         text: the evidence in words; it does not change the weight. Example: ``7 of 8 dinners were vegetarian``
@@ -217,7 +217,7 @@ class Evidence(Noun):
 
 
 class LevelRule(Noun):
-    """A soft requirement reaches ``level`` when ``check`` holds; rules are tried from the top.
+    """A rule by which a soft requirement reaches ``level`` if ``check`` passes; rules are tried from the top.
 
     Attributes:
         level: value of the requirement if the check holds: 0.25, 0.5, 0.75 or 1. Example: ``0.5``
@@ -237,7 +237,7 @@ class LevelRule(Noun):
 
 
 class Requirement(Noun):
-    """A requirement: a statement about the dialogue that holds or does not; a soft one may hold in part.
+    """A requirement: a statement about the dialogue that is true or false; a soft requirement may be met in part.
 
     Attributes:
         id: name of the requirement, unique in the case; labels and reports use it. Example: ``cancelled``
@@ -276,12 +276,12 @@ class Requirement(Noun):
     def _of_a_policy(cls, scope: str, info: ValidationInfo) -> str:
         """Return the scope unchanged. Raises ValueError if a policy has another scope than trajectory."""
         if info.data.get("kind") == "policy" and scope != "trajectory":
-            raise ValueError(f"found {scope!r}, expected trajectory: a policy is about the way an agent goes about it")
+            raise ValueError(f"found {scope!r}, expected trajectory: a policy is a rule for the agent's conduct")
         return scope
 
     @model_validator(mode="after")
     def _judgeable(self) -> Self:
-        """Raise ValueError if a hard requirement has levels, or levels come with a check or are not listed from highest to lowest."""
+        """Raise ValueError if a hard requirement has levels, or if levels come with a check or are not in descending order."""
         if self.levels and self.kind == "hard":
             raise ValueError("a hard requirement holds or not: give it a check, not levels")
         if self.levels and self.check is not None:
@@ -292,18 +292,18 @@ class Requirement(Noun):
 
     @property
     def leaves(self) -> tuple[Check, ...]:
-        """Return the plain checks that the requirement is judged by, taken out of combinations and levels."""
+        """Return the plain checks that decide the requirement, extracted from combinations and levels."""
         checks = ([] if self.check is None else [self.check]) + [rule.check for rule in self.levels]
         return tuple(leaf for check in checks for leaf in leaves(check))
 
     @property
     def machine_sure(self) -> bool:
-        """Return whether the requirement has checks and all are decided without reading prose."""
+        """Return whether the requirement has checks, none of which reads prose."""
         return bool(self.leaves) and all(not leaf.family for leaf in self.leaves)
 
 
 class Clarification(Noun):
-    """How many questions to the user are useful in this case (C).
+    """The number of questions to the user that are useful in this case (C).
 
     Attributes:
         max_turns: number of useful clarification turns, 0 to 100. Example: ``1``
@@ -327,7 +327,7 @@ class RowsFound(Noun):
 
 
 class ExpectedTool(Noun):
-    """One call that the agent is expected to make (T); in a search of several steps, one hop.
+    """One call that the agent should make (T); in a search of several steps, one hop.
 
     Attributes:
         name: name of the tool. Example: ``list_orders``
@@ -354,13 +354,13 @@ class ExpectedTool(Noun):
 
     @property
     def waits_for(self) -> tuple[str, ...]:
-        """Return the keys of the entries that must be fulfilled first: those in ``after``, and those that matches are bound to."""
+        """Return the keys of the entries that must come first: entries in ``after``, and entries to which matches are bound."""
         bounds = (getattr(match, "bound", None) for match in self.match.values())
         return tuple(dict.fromkeys((*self.after, *(bound.call for bound in bounds if bound and bound.call))))
 
     @property
     def evidence_rows(self) -> tuple[RowsFound, ...]:
-        """Return the rows among the evidence, without the ids of requirements."""
+        """Return the rows in the evidence, without the ids of requirements."""
         return tuple(part for part in self.evidence if isinstance(part, RowsFound))
 
 
@@ -395,7 +395,7 @@ _Said = Annotated[Spoken, StringConstraints(min_length=1, max_length=100_000)]
 
 
 class ScriptedAnswer(Noun):
-    """One thing that the simulated user can say when the agent asks for it, and the calls that it makes first.
+    """One answer that the simulated user can give when the agent asks for it, and the calls that the user makes first.
 
     Attributes:
         asked: phrases; the answer is given if a question or request of the agent contains one of them. Example: ``["what time", "when"]``
@@ -413,7 +413,7 @@ class ScriptedAnswer(Noun):
 
     @model_validator(mode="after")
     def _quotes_its_calls(self) -> Self:
-        """Raise ValueError if two calls have one name, ``else`` has no calls, or the words quote an unknown call."""
+        """Raise ValueError if two calls have the same name, ``else`` has no calls, or the words quote an unknown call."""
         names = [call.name for call in self.calls]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ValueError(f"two calls are known as {twice!r}: give one an id")
@@ -427,7 +427,7 @@ class ScriptedAnswer(Noun):
 
     @property
     def quoted(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Return the quotes in the words: names of calls, each with the keys that lead into its result; empty without calls."""
+        """Return the quotes in the words: names of calls, each with the keys of a value in the result; empty without calls."""
         if not self.calls:
             return ()
         paths = [match[1].split(".") for match in QUOTED_VALUE.finditer(f"{self.say}\n{self.otherwise}")]
@@ -435,7 +435,7 @@ class ScriptedAnswer(Noun):
 
 
 class Confirms(Noun):
-    """How the user answers a request for a go-ahead.
+    """How the user answers a request for approval.
 
     Attributes:
         say: words of agreement; empty: those of the language. Example: ``Yes, go ahead.``
@@ -452,12 +452,12 @@ _GoAhead = Literal["yes", "no"] | Confirms | None
 
 
 def _yes_or_no(value: object) -> object:
-    """Return "yes" for true and "no" for false, which YAML 1.1 makes of the bare words; anything else unchanged."""
+    """Return "yes" for true and "no" for false, since YAML 1.1 reads the bare words as booleans; any other value unchanged."""
     return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
 
 
 class UserScript(Noun):
-    """The answers of the simulated user, and its stock phrases. A list is short for its answers.
+    """The answers of the simulated user, and the user's stock phrases. A list is short for the answers.
 
     Attributes:
         answers: answers, each given when the agent asks for it. Example: ``[{"asked": ["when"], "say": "At seven."}]``
@@ -532,20 +532,20 @@ class Truth(Noun):
 
     @property
     def reference(self) -> tuple[PlannedCall, ...] | None:
-        """Return the calls of the reference, those of the oracle for "oracle"; None if the case has no reference."""
+        """Return the calls of the reference (those of the oracle for "oracle"); None if the case has no reference."""
         if self.end == "oracle":
             return tuple(call for turn in self.oracle for call in turn.calls)
         return self.end
 
     @property
     def reference_turns(self) -> float:
-        """Return the reference for Eff in agent replies: the case's own, else clarification turns, else oracle replies; 0 if none."""
+        """Return the reference for Eff in agent replies: the case's own, otherwise clarification turns, otherwise oracle replies; 0 if there are none."""
         policy = self.clarification or Clarification()
         return policy.reference_turns or policy.max_turns or len(self.oracle)
 
     @property
     def proposals(self) -> tuple[Requirement | ScriptedAnswer, ...]:
-        """Return the requirements and answers that no person has accepted yet; a case with any is a draft and counts in no run."""
+        """Return the requirements and answers that no person has accepted yet; a case that has any is a draft and is not part of any run."""
         parts: tuple[Requirement | ScriptedAnswer, ...] = (*self.requirements, *self.user.answers)
         return tuple(part for part in parts if part.draft)
 
@@ -581,12 +581,12 @@ class Truth(Noun):
 
     @cached_property
     def facts(self) -> tuple[Requirement, ...]:
-        """Return the facts: what must be true if the answer says it (F)."""
+        """Return the facts: statements that must be true if the answer makes them (F)."""
         return self._of("fact")
 
     @cached_property
     def policies(self) -> tuple[Requirement, ...]:
-        """Return the rules for the way an agent works."""
+        """Return the rules for the agent's conduct."""
         return self._of("policy")
 
     @cached_property
@@ -606,11 +606,11 @@ class Truth(Noun):
         return (*own, *(rule.check for requirement in self.soft for rule in requirement.levels))
 
     def _of(self, *kinds: str) -> tuple[Requirement, ...]:
-        """Return the requirements of some kinds, in the order in which they are written."""
+        """Return the requirements of some kinds, in written order."""
         return tuple([requirement for requirement in self.requirements if requirement.kind in kinds])
 
     def __copy__(self) -> Self:
-        """Return a copy without values cached for these requirements: they may be others in it."""
+        """Return a copy without cached values, since its requirements may differ."""
         copied = super().__copy__()
         for name in copied.__dict__.keys() - type(self).model_fields:
             del copied.__dict__[name]
@@ -618,7 +618,7 @@ class Truth(Noun):
 
 
 class World(Noun):
-    """The differences of a case's starting state from the suite's. They do not count as changes by the agent.
+    """The differences between a case's starting state and the suite's. They do not count as changes by the agent.
 
     Attributes:
         rows: changes to rows of the suite's tables. Example: ``[{"table": "orders", "where": {"id": "A1"}, "set": {"status": "sent"}}]``
@@ -690,7 +690,7 @@ class EpisodeDefaults(EpisodeTerms):
 
 
 class SampleTerms(Noun):
-    """How a sample of the suite's cases is drawn.
+    """The rules for drawing a sample of the suite's cases.
 
     Attributes:
         by: attributes to spread the sample over, or domain, difficulty, language, group: equally over the values of the first, in proportion over the others. Example: ``["domain"]``
@@ -714,7 +714,7 @@ class SampleTerms(Noun):
 
 
 class Window(Noun):
-    """Windows of a dialogue in which a model judges it.
+    """The windows of a dialogue that a model judges one by one.
 
     Attributes:
         messages: number of messages in a window, at least 2. Example: ``20``
@@ -756,7 +756,7 @@ class JudgeTerms(Noun):
 
 
 class CommonRequirement(Noun):
-    """A requirement that several cases share by ``use``, or a group of such requirements. ``{{name}}`` in its texts is filled from the case's ``vars``.
+    """A requirement that several cases share by ``use``, or a group of such requirements. ``{{name}}`` in its texts is replaced from the case's ``vars``.
 
     Attributes:
         kind: kind of the requirement, as in a case; left out for a group.
@@ -784,7 +784,7 @@ class CommonRequirement(Noun):
 
     @model_validator(mode="after")
     def _says_something(self) -> CommonRequirement:
-        """Raise ValueError unless it is a requirement with a kind and a text, or a group with nothing but ``use``."""
+        """Raise ValueError unless it is either a requirement with a kind and a text, or a group with only ``use``."""
         if self.kind is None and not self.use:
             raise ValueError(
                 "a common requirement has a kind (asked, hard, soft, fact, policy), or is a group of others: use: [ids]"
@@ -797,7 +797,7 @@ class CommonRequirement(Noun):
 
 
 class EnvironmentTerms(Noun):
-    """A service whose test endpoints give the state that episodes change.
+    """A service whose test endpoints return the state that episodes change.
 
     Attributes:
         state: request that returns its tables: method and address; ``${VARIABLE}`` is filled from the environment. Example: ``GET http://127.0.0.1:8000/test/state``
@@ -886,7 +886,7 @@ class SuiteManifest(Noun):
     @field_validator("asserted")
     @classmethod
     def _none_alone(cls, asserted: tuple[Asserted, ...] | None) -> tuple[Asserted, ...] | None:
-        """Return the asserted kinds sorted, each once; None unchanged. Raises ValueError if "none" is among others."""
+        """Return the asserted kinds sorted, without repetitions; None unchanged. Raises ValueError if "none" is combined with other kinds."""
         if asserted is not None and "none" in asserted and len(asserted) > 1:
             raise ValueError("found 'none' among others, expected it alone")
         return None if asserted is None else tuple(sorted(set(asserted)))

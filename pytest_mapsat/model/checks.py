@@ -24,7 +24,7 @@ from .schema import Spoken, compiled_pattern
 
 
 def _which(turn: object) -> object:
-    """Return a choice of replies unchanged. Raises PydanticKnownError if it is not any, first, last or a number from 1."""
+    """Return a choice of replies unchanged. Raises PydanticKnownError if the choice is not any, first, last or a number from 1."""
     if turn in ("any", "first", "last") or (isinstance(turn, int) and not isinstance(turn, bool) and turn >= 1):
         return turn
     raise PydanticKnownError("literal_error", {"expected": "'any', 'first', 'last' or 'a number from 1'"})
@@ -39,7 +39,7 @@ Phrases = Annotated[tuple[Phrase, ...], Field(min_length=1)]
 
 
 def as_list(value: object) -> object:
-    """Return a single text or object as a tuple of one, anything else unchanged."""
+    """Return a single text or object as a tuple of one, and any other value unchanged."""
     return (value,) if isinstance(value, (str, dict)) else value
 
 
@@ -54,10 +54,10 @@ Bounds = Bound | Annotated[tuple[Bound, ...], Field(min_length=1)]
 
 
 def _asks(message: str, *names: str) -> Any:
-    """Return a validator that raises ValueError with a message if none of some fields is given."""
+    """Return a validator that raises ValueError with a message if all of some fields are missing."""
 
     def given(check: Any) -> Any:
-        """Return the check unchanged. Raises ValueError if none of the fields is given."""
+        """Return the check unchanged. Raises ValueError if all of the fields are missing."""
         if all(getattr(check, name) in (None, ()) for name in names):
             raise ValueError(message)
         return check
@@ -66,7 +66,7 @@ def _asks(message: str, *names: str) -> Any:
 
 
 class BaseCheck(Noun):
-    """Base of all checks. The classes below it in this module are the kinds of checks there are; ``judges/`` has a function for each.
+    """The base of all checks. Each class below it in this module is a kind of check; ``judges/`` has a function for each.
 
     A check on the end state, the calls or the structured output (``family`` empty) is exact. Any other reads prose, and its failures are calibrated by family.
 
@@ -84,13 +84,13 @@ class BaseCheck(Noun):
 
     @property
     def parts(self) -> tuple[Check, ...]:
-        """Return the checks that this check combines; empty for a plain one."""
+        """Return the checks that this check combines; empty for a plain check."""
         checks: tuple[Check, ...] = getattr(self, "checks", ())
         return checks
 
 
 class Says(BaseCheck):
-    """The replies contain words: one of ``any``, each of ``all``, none of ``none``. A denied statement does not count as made.
+    """The replies contain words: one of ``any``, each of ``all``, none of ``none``. A denied statement does not count.
 
     Missing words fail the check only where no paraphrase is possible: the reply says nothing of its own, or has none of the words of ``about``. Otherwise the check is
     undecided.
@@ -118,7 +118,7 @@ _MEASURED, _ROUNDED = frozenset({"m", "km", "s", "min", "h", "d"}), 0.05
 
 
 class Number(BaseCheck):
-    """A reply states a number with a unit that lies between ``min`` and ``max``, or equals values that tools returned.
+    """A reply states a number with a unit between ``min`` and ``max``, or equal to values that tools returned.
 
     A figure counts only if it fits ``role``, ``of``, ``mode`` and ``near``, as far as they are given; one that may not fit decides nothing. Units of length, time, money and plain
     counts are converted.
@@ -154,7 +154,7 @@ class Number(BaseCheck):
 
     @property
     def allowed(self) -> float:
-        """Return the relative deviation that a figure may have from the value that it states."""
+        """Return the allowed relative deviation of a figure from the value that it states."""
         usual = _ROUNDED if self.unit in _MEASURED else 0.0
         return usual if self.tolerance is None else self.tolerance
 
@@ -165,7 +165,7 @@ class Number(BaseCheck):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """Return ``equals`` as a tuple: the places of the values that a figure is compared with; empty if it is not given."""
+        """Return ``equals`` as a tuple: the places of the values to compare; empty if it is not given."""
         return (self.equals,) if isinstance(self.equals, Bound) else self.equals or ()
 
 
@@ -202,12 +202,12 @@ class ClockTime(BaseCheck):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """Return ``equals`` as a tuple: the places of the values that a time is compared with; empty if it is not given."""
+        """Return ``equals`` as a tuple: the places of the values to compare; empty if it is not given."""
         return (self.equals,) if isinstance(self.equals, Bound) else self.equals or ()
 
 
 class Travels(BaseCheck):
-    """The reply sends the user on no other way of travelling than those of ``by``.
+    """The reply sends the user only by the ways of travelling in ``by``.
 
     Ways that are only compared or turned down do not count. A reply that names no way passes; check the calls separately.
 
@@ -222,7 +222,7 @@ class Travels(BaseCheck):
 
 
 class Recommends(BaseCheck):
-    """The replies propose, turn down or leave out certain things. A thing that is only compared is not proposed.
+    """The replies recommend, reject or omit certain things. A thing that is only compared is not recommended.
 
     ``where``, ``none_where``, ``only`` and ``tool`` are about things that tools returned; ``entities`` of a tool say where its results have them.
 
@@ -258,7 +258,7 @@ class Recommends(BaseCheck):
 
     @model_validator(mode="after")
     def _asks_something(self) -> Recommends:
-        """Raise ValueError if the check asks for nothing, or has a field without the one that it needs."""
+        """Raise ValueError if the check requires nothing, or has a field without a companion field that it needs."""
         wanted = self.any_of or self.where
         if not (wanted or self.forbids or self.all_of or self.in_order or self.turned_down):
             raise ValueError("recommends needs any_of, none_of, all_of, in_order, turned_down, where or none_where")
@@ -272,7 +272,7 @@ class Recommends(BaseCheck):
 
     @property
     def of_results(self) -> bool:
-        """Return whether proposals are looked up among the things that tools returned."""
+        """Return whether recommendations are looked up among the things that tools returned."""
         return bool(self.where or self.only or (self.any_of and self.tool))
 
     @property
@@ -282,12 +282,12 @@ class Recommends(BaseCheck):
 
     @property
     def forbids(self) -> bool:
-        """Return whether some things are forbidden whatever is proposed; else ``none_of`` holds rivals of ``any_of``, judged with it."""
+        """Return whether some things are always forbidden; otherwise ``none_of`` holds rivals of ``any_of``, judged with it."""
         return bool(self.none_where or (self.none_of and (self.of_results or not self.any_of)))
 
 
 class Located(BaseCheck):
-    """The reply gives a place at most ``metres`` from ``lon``, ``lat`` (great circle); without a point, any place.
+    """The reply gives a place at most ``metres`` from ``lon``, ``lat`` (great circle); if no point is given, any place.
 
     A point in the reply counts before words; the user's own point is ignored. A name counts by the point that a tool returned for it.
 
@@ -334,7 +334,7 @@ class Addressed(BaseCheck):
 
 
 class CallPattern(Noun):
-    """A call of ``tool`` whose arguments match ``with``. The tool's name alone means any call of it.
+    """A call of ``tool`` whose arguments match ``with``. The tool's name alone means any call of the tool.
 
     Attributes:
         tool: name of the tool. Example: ``list_orders``
@@ -380,13 +380,15 @@ class Calls(BaseCheck):
 
     @model_validator(mode="after")
     def _asks_something(self) -> Calls:
-        """Raise ValueError if the check asks for nothing, or mixes fields of a tool with steps."""
+        """Raise ValueError if the check requires nothing, or combines fields of a tool with steps."""
         of_steps = self.model_fields_set & {"steps", "match"}
         if self.tool is None:
             if others := self.model_fields_set - {"kind", "steps", "match"}:
                 raise ValueError(f"{', '.join(sorted(others))} belong to a tool: name it in tool")
             if not self.steps and self.match != "exact":
-                raise ValueError("calls asks nothing: name a tool or steps, or forbid all calls with match: exact")
+                raise ValueError(
+                    "`calls` requires nothing: name a tool or steps, or forbid all calls with match: exact"
+                )
         elif of_steps:
             raise ValueError(f"give tool, or {', '.join(sorted(of_steps))}")
         return self
@@ -398,7 +400,7 @@ class Calls(BaseCheck):
 
     @property
     def least(self) -> int:
-        """Return the least number of calls; 1 unless given."""
+        """Return the minimum number of calls; 1 by default."""
         return 1 if self.at_least is None else self.at_least
 
 
@@ -420,12 +422,12 @@ class EndState(BaseCheck):
 
     @property
     def wanted(self) -> tuple[int, int | None]:
-        """Return the least and the most number of rows that must fit; the most is None if there is no limit."""
+        """Return the minimum and the maximum number of rows that must match; the maximum is None if there is no limit."""
         return (1, None) if self.count is None else (self.count, self.count)
 
 
 class Exempt(Noun):
-    """Changes that ``unchanged`` allows.
+    """The changes that ``unchanged`` allows.
 
     Attributes:
         table: name of the table. Example: ``orders``
@@ -439,7 +441,7 @@ class Exempt(Noun):
 
 
 class Unchanged(BaseCheck):
-    """At the end of the episode nothing differs from the start, except where ``except`` allows it.
+    """At the end of the episode everything equals the start, except for changes that ``except`` allows.
 
     Attributes:
         except: changes that are allowed. Example: ``[{"table": "orders", "where": {"id": "A1"}, "columns": ["status"]}]``
@@ -450,7 +452,7 @@ class Unchanged(BaseCheck):
 
 
 class SameEnd(BaseCheck):
-    """The episode ends in the state that the reference (``truth.end``) ends in.
+    """The episode ends in the same state as the reference (``truth.end``).
 
     The order of keys and of writes, the spelling of numbers, and the names of new ids do not count.
     """
@@ -459,7 +461,7 @@ class SameEnd(BaseCheck):
 
 
 class Output(BaseCheck):
-    """The structured output of a reply has the right values, or ids of the right rows; without both, it fits ``visible.output_schema``.
+    """The structured output of a reply has the right values, or ids of the right rows; if neither is given, it matches ``visible.output_schema``.
 
     With ``id`` and ``tool``, the entries at ``path`` must refer to rows that the tool returned earlier in the dialogue and that satisfy ``where``.
 
@@ -483,7 +485,7 @@ class Output(BaseCheck):
 
     @model_validator(mode="after")
     def _compared(self) -> Output:
-        """Raise ValueError if a look-up lacks id or tool, ``equals`` comes with a look-up, or a path has nothing to compare with."""
+        """Raise ValueError if a look-up lacks id or tool, ``equals`` comes with a look-up, or a path has no value to compare."""
         if (self.id is None) != (self.tool is None) or (self.id is None and (self.entry or self.where)):
             raise ValueError(
                 "a look-up needs id and tool: the name of the id in an entry, and the tool that returned it"
@@ -496,7 +498,7 @@ class Output(BaseCheck):
 
 
 class Matches(BaseCheck):
-    r"""A regular expression is found in the text of a reply.
+    r"""A regular expression matches part of a reply's text.
 
     Attributes:
         pattern: regular expression in RE2's syntax, at most 1000 characters. Example: ``\bBK-\d+\b``
@@ -508,7 +510,7 @@ class Matches(BaseCheck):
 
     @property
     def compiled(self) -> Any:
-        """Return the compiled pattern. Raises ValueError with what is wrong in it."""
+        """Return the compiled pattern. Raises ValueError with the error in the pattern."""
         return compiled_pattern(self.pattern)
 
 
@@ -560,7 +562,7 @@ class PythonCheck(BaseCheck):
 
 
 class All(BaseCheck):
-    """All of several checks hold. A list of checks is short for this.
+    """All of several checks pass. A list of checks is short for this.
 
     Attributes:
         checks: checks that must all hold. Example: ``[{"kind": "unchanged"}, {"kind": "says", "any": ["too late"]}]``
@@ -571,7 +573,7 @@ class All(BaseCheck):
 
 
 class AnyOf(BaseCheck):
-    """At least one of several checks holds.
+    """At least one of several checks passes.
 
     Attributes:
         checks: checks of which one must hold. Example: ``[{"kind": "unchanged"}, {"kind": "says", "any": ["too late"]}]``
@@ -582,7 +584,7 @@ class AnyOf(BaseCheck):
 
 
 class AtLeast(BaseCheck):
-    """At least ``n`` of several checks hold.
+    """At least ``n`` of several checks pass.
 
     Attributes:
         n: least number of checks that hold. Example: ``1``
@@ -602,7 +604,7 @@ class AtLeast(BaseCheck):
 
 
 class Not(BaseCheck):
-    """A check does not hold.
+    """The check passes if another check fails.
 
     Attributes:
         check: check that must fail.
@@ -623,7 +625,7 @@ KINDS: frozenset[str] = frozenset(word for noun in _KINDS for word in get_args(n
 
 
 def _spelt_out(value: object) -> object:
-    """Return the full form of a check in short form: a list becomes ``all``, a name or unknown kind a check in Python."""
+    """Return the full form of a check in short form: a list becomes ``all``, a name or unknown kind a Python check."""
     if isinstance(value, (list, tuple)):
         return {"kind": "all", "checks": value}
     if isinstance(value, str):
@@ -647,7 +649,7 @@ else:
 
 
 def leaves(check: Check) -> Iterator[Check]:
-    """Yield the plain checks in a check, taken out of combinations at any depth; a plain check yields itself."""
+    """Yield the plain checks in a check, extracted from combinations at any depth; a plain check yields itself."""
     if not check.parts:
         yield check
     for part in check.parts:

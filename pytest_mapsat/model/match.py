@@ -34,7 +34,7 @@ MAX_VALUES = 10_000
 
 
 class FoundValues:
-    """Looks up values in the results of calls; each result is read once per path and each value kept once.
+    """Looks up values in the results of calls; each result is read once per path and each value stored once.
 
     Args:
         steps: the calls.
@@ -47,12 +47,12 @@ class FoundValues:
         self._texts: dict[str, dict[str, str]] = {}
 
     def add(self, step: Step) -> None:
-        """Add a call to those that values are looked up in."""
+        """Add a call whose result is searched for values."""
         self._steps.append(step)
 
     @property
     def untold(self) -> bool:
-        """Return whether the result of one of the calls is unknown, as the record does not have it."""
+        """Return whether the result of any call is unknown because it was not recorded."""
         return any(step.status == "unknown" for step in self._steps)
 
     def at(self, path: str) -> Collection[Json]:
@@ -70,7 +70,7 @@ class FoundValues:
         return values.values()
 
     def texts(self, path: str) -> Mapping[str, str]:
-        """Return the values at a path that are text or numbers, as text by their normalised form."""
+        """Return the values at a path that are text or numbers as text, by their normalised form."""
         self.at(path)
         return self._texts[path]
 
@@ -86,7 +86,7 @@ _TEXT_TYPES = _NUMBER_TYPES | {"string"}
 
 
 class Condition(Noun):
-    """A match: how one value is compared with an expected one.
+    """A match: the comparison of a value with an expected value.
 
     Attributes:
         op: name of the match; a plain value is short for equal, a list for one_of.
@@ -97,7 +97,7 @@ class Condition(Noun):
 
     @property
     def bound(self) -> Bound | None:
-        """Return the place in results that a value is compared with; None if the match has a value of its own."""
+        """Return the place in results to compare with; None if the match has its own value."""
         return None
 
     def fits(
@@ -108,7 +108,7 @@ class Condition(Noun):
         results: Sequence[Step] = (),
         hops: Mapping[str, FoundValues] = NO_HOPS,
     ) -> bool | None:
-        """Return whether a value satisfies the match; None if that is unknown.
+        """Return whether a value satisfies the match; None if this is unknown.
 
         Args:
             value: the value, None where there is none.
@@ -137,19 +137,19 @@ class Condition(Noun):
             return None
 
     def holds(self, value: Json) -> bool | None:
-        """Return whether a value satisfies a match without ``bound``; None if that is unknown."""
+        """Return whether a value satisfies a match without ``bound``; None if this is unknown."""
         raise NotImplementedError
 
     def _holds_for(self, value: Json, bound: Bound, returned: FoundValues) -> bool:
-        """Return whether a value satisfies a match for one of the values that earlier results have."""
+        """Return whether a value satisfies a match for any value in earlier results."""
         raise NotImplementedError
 
     def words(self) -> str:
-        """Return the match in words that can follow a name: ``at least 4.5``."""
+        """Return the match in words, to follow a name: ``at least 4.5``."""
         raise NotImplementedError
 
     def impossible(self, schema: Json) -> Iterator[Reason]:
-        """Yield the reasons why no value under a schema can satisfy the match; nothing if one may."""
+        """Yield the reasons why no value under a schema can satisfy the match; nothing if such a value is possible."""
         if not isinstance(schema, Mapping):
             return
         types = _types(schema)
@@ -166,7 +166,7 @@ class Condition(Noun):
             yield from self._beyond(schema)
 
     def _beyond(self, schema: Mapping[str, Any]) -> Iterator[Reason]:
-        """Yield the reasons why the limits of a schema exclude every value that satisfies the match; overridden by some matches."""
+        """Yield the reasons why the limits of a schema exclude every value that satisfies the match; some matches override this."""
         del schema
         yield from ()
 
@@ -182,7 +182,7 @@ class Equal(Condition):
     value: Json
 
     def holds(self, value: Json) -> bool | None:
-        """Return whether two values are equal in any spelling: ``"5"`` and 5 are."""
+        """Return whether two values are equal in any spelling: ``"5"`` equals 5."""
         return bool(_loose(self.value) == _loose(value))
 
     def words(self) -> str:
@@ -190,7 +190,7 @@ class Equal(Condition):
         return f"equal to {shown(self.value)}"
 
     def _beyond(self, schema: Mapping[str, Any]) -> Iterator[Reason]:
-        """Yield why no value under a schema can equal the value of the match, in any spelling (``"5"`` equals 5)."""
+        """Yield the reasons why no value under a schema can equal the value of the match, in any spelling (``"5"`` equals 5)."""
         value, figure, types = self.value, number(self.value), _types(schema)
         nested = isinstance(value, Mapping | list | tuple)
         written = {
@@ -228,14 +228,14 @@ class OneOf(Condition):
         return f"one of {', '.join(map(shown, self.values))}"
 
     def _beyond(self, schema: Mapping[str, Any]) -> Iterator[Reason]:
-        """Yield why the first value is excluded by a schema, if all values of the match are."""
+        """Yield the reason why a schema excludes the first value, if it excludes all values of the match."""
         reasons = [next(Equal(op="equal", value=value).impossible(schema), None) for value in self.values]
         if all(reasons):
             yield from filter(None, reasons[:1])
 
 
 class Bound(Condition):
-    """The value equals one from an earlier result in the same dialogue.
+    """The value equals a value from an earlier result in the same dialogue.
 
     Attributes:
         tool: tool whose results are read; give this or call. Example: ``list_orders``
@@ -259,7 +259,7 @@ class Bound(Condition):
 
     @property
     def bound(self) -> Bound:
-        """Return itself: the place in results that a value is compared with."""
+        """Return this match, which is itself the place in results to compare with."""
         return self
 
     @property
@@ -273,7 +273,7 @@ class Bound(Condition):
         return f"the result of {self.call}" if self.tool is None else f"an earlier {self.tool} result"
 
     def _holds_for(self, value: Json, bound: Bound, returned: FoundValues) -> bool:
-        """Return whether a value equals one at the path in earlier results, within the tolerance for numbers."""
+        """Return whether a value equals a value at the path in earlier results, within the tolerance for numbers."""
         return any(_is_close(source, value, self.tolerance) for source in returned.at(bound.path))
 
     def words(self) -> str:
@@ -282,7 +282,7 @@ class Bound(Condition):
 
 
 class Contains(Condition):
-    """The value is text that contains ``text``, or a list with it as an element.
+    """The value is text that contains ``text``, or a list in which it is an element.
 
     Attributes:
         text: text to look for; give this or of. Example: ``noodle``
@@ -303,11 +303,11 @@ class Contains(Condition):
 
     @property
     def bound(self) -> Bound | None:
-        """Return ``of``: the place in results that texts are taken from; None if the match has its own text."""
+        """Return ``of``: the place of the texts in results; None if the match has its own text."""
         return self.of
 
     def holds(self, value: Json) -> bool | None:
-        """Return whether the value contains the text, or is a list with it as an element."""
+        """Return whether the value contains the text, or is a list in which the text is an element."""
         return _has_text({normalise(self.text): self.text}, value)
 
     def _holds_for(self, value: Json, bound: Bound, returned: FoundValues) -> bool:
@@ -333,7 +333,7 @@ class Similar(Condition):
     at_least: Level = 0.8
 
     def holds(self, value: Json) -> bool | None:
-        """Return whether the value is text (or a number) at least as similar as asked."""
+        """Return whether the value is text (or a number) with at least the required similarity."""
         text = _text_of(value)
         return text is not None and text_similarity(self.text, text) >= self.at_least
 
@@ -363,7 +363,7 @@ class Between(Condition):
         return self
 
     def holds(self, value: Json) -> bool | None:
-        """Return whether the value is a number within the bounds, which are included."""
+        """Return whether the value is a number from ``min`` to ``max``, ends included."""
         amount = number(value)
         if amount is None:
             return False
@@ -374,7 +374,7 @@ class Between(Condition):
         return range_in_words(self.min, self.max)
 
     def _beyond(self, schema: Mapping[str, Any]) -> Iterator[Reason]:
-        """Yield why no number lies in the range, or none that a schema allows."""
+        """Yield the reason why no number lies in the range, or why a schema allows no such number."""
         if self.min is not None and self.max is not None and self.min > self.max:
             yield f"no number is at least {self.min:g} and at most {self.max:g}", ""
         elif (types := _types(schema)) and types <= _NUMBER_TYPES:
@@ -467,7 +467,7 @@ _Match = Annotated[
 
 
 def _spelt_out(value: object) -> object:
-    """Return the full form of a match: a plain value means ``equal``, a list ``one_of``; anything else is unchanged."""
+    """Return the full form of a match: a plain value means ``equal``, a list ``one_of``; any other form is unchanged."""
     if value is None or isinstance(value, (str, int, float)):
         return {"op": "equal", "value": value}
     return {"op": "one_of", "values": value} if isinstance(value, (list, tuple)) else value
@@ -500,12 +500,12 @@ def values_at(data: Json, path: str, gap: Sequence[Any] = ()) -> list[Json]:
 
 
 def values_of(record: Mapping[str, Json], path: str) -> list[Json]:
-    """Return the value under a name with its dots, else all values at the dotted path; None for each missing value."""
+    """Return the value under a dotted name, otherwise all values at the dotted path; None for each missing value."""
     return [record[path]] if path in record else values_at(record, path, (None,)) or [None]
 
 
 def _members(value: Json, key: str, missing: Sequence[Any]) -> Iterable[Any]:
-    """Return the values under one key of a path: a member, an element, or all for ``*``; ``missing`` if there is none."""
+    """Return the values under one key of a path: one member or element, or all for ``*``; ``missing`` if there is none."""
     if isinstance(value, Mapping):
         return value.values() if key == "*" else (value[key],) if key in value else missing
     if isinstance(value, (list, tuple)):
@@ -523,7 +523,7 @@ def fits_row(
     results: Sequence[Step] = (),
     hops: Mapping[str, FoundValues] = NO_HOPS,
 ) -> bool | None:
-    """Return whether an object satisfies matches under its names or dotted paths; at a path, one value that fits is enough.
+    """Return whether an object satisfies matches under their names or dotted paths; at a path, one matching value is enough.
 
     ``row`` is a row, or the arguments of a call, ``results`` and ``hops`` as for ``Condition.fits``. None where no match surely fails, and for one it cannot be said.
     """
@@ -553,7 +553,7 @@ def impossible(matches: Mapping[str, Match], schema: Json) -> Iterator[tuple[str
 
 
 def _nothing_below(schema: Json, name: str) -> Reason | None:
-    """Return the reason why no value under a schema has a member of this name, with a hint; None if one may."""
+    """Return the reason why no value under a schema has a member of this name, with a hint; None if such a member is possible."""
     types, properties = _types(schema), _properties(schema)
     if types and types <= _SCALAR_TYPES:
         return f"is of type {' or '.join(sorted(types))}: it has no {shown(name)}", ""
@@ -592,7 +592,7 @@ def range_in_words(low: float | None, high: float | None, unit: str = "") -> str
 
 
 def same_value(wanted: Json, value: Json) -> bool:
-    """Return whether two values mean the same: numbers, points, dates and times in any spelling, texts without case and punctuation.
+    """Return whether two values mean the same: numbers, points, dates and times in any spelling, texts ignoring case and punctuation.
 
     Lists and objects say the same where their members do, in order.
     """
@@ -603,13 +603,13 @@ def same_value(wanted: Json, value: Json) -> bool:
 
 
 def _read(text: str) -> Any:
-    """Return a comparable form of a text: the moment that it states, else its normalised text."""
+    """Return a comparable form of a text: the moment that it states, otherwise its normalised text."""
     at = moment(text)
     return ("text", normalise(text)) if at is None else ("moment", at)
 
 
 def _typed(text: str) -> Any:
-    """Return a comparable form of a text: a boolean for true and false, else the text without case and blanks."""
+    """Return a comparable form of a text: a boolean for true and false, otherwise the text without case and blanks."""
     text = "".join(unicodedata.normalize("NFKC", text).casefold().split())
     return ("boolean", text == "true") if text in ("true", "false") else ("text", text)
 
@@ -629,7 +629,7 @@ def _loose(value: Json, read: Callable[[str], Any] = _typed) -> Any:
 
 
 def _has_text(texts: Mapping[str, str], value: Json) -> bool:
-    """Return whether a value contains one of some texts, given by normalised form, or is a list with one as an element."""
+    """Return whether a value contains one of some texts in normalised form, or is a list with such an element."""
     if isinstance(value, (list, tuple)):
         elements = [_loose(element) for element in value]
         return any(_loose(text) in elements for text in texts.values())
@@ -639,7 +639,7 @@ def _has_text(texts: Mapping[str, str], value: Json) -> bool:
 
 
 def _text_of(value: Json) -> str | None:
-    """Return a text or number as text; None for anything else."""
+    """Return a text or number as text; None for any other value."""
     return str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
 
 

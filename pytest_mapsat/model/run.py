@@ -45,7 +45,7 @@ class ComparedRun(Noun):
 
 
 class Unlike(Noun):
-    """One thing that must be equal for two runs to be comparable, and differs.
+    """A difference in one setting that must be equal for two runs to be comparable.
 
     Attributes:
         what: name of the thing. Example: ``suites``
@@ -59,7 +59,7 @@ class Unlike(Noun):
 
 
 class Change(Noun):
-    """How one metric changed over the cases that both runs have: new minus baseline.
+    """The change of one metric over the cases of both runs: new minus baseline.
 
     Attributes:
         metric: code of the metric. Example: ``ar``
@@ -125,7 +125,7 @@ class RuleResult(Noun):
 
 
 class RequirementChange(Noun):
-    """A requirement whose label changed, in the first trial where it did.
+    """A requirement whose label changed, in the first trial with a change.
 
     Attributes:
         requirement: id of the requirement. Example: ``cancelled``
@@ -245,7 +245,7 @@ class Comparison(Noun):
 
     @property
     def comparable(self) -> bool:
-        """Return whether the runs differ only in the compared parts, or were compared on their common part."""
+        """Return whether the runs differ only in the compared parts, or were compared only on their common part."""
         return not self.unlike or self.common
 
 
@@ -329,7 +329,7 @@ class SuiteInfo(Noun):
 
 
 class RunOptions(Noun):
-    """Options that decide what a run does and how it is graded.
+    """The options that determine the content and the grading of a run.
 
     Attributes:
         trials: number of trials of each case. Example: ``4``
@@ -379,7 +379,7 @@ class RunOptions(Noun):
 
     @property
     def asserted_kinds(self) -> frozenset[str]:
-        """Return the kinds of requirements that fail an item; empty if ``none`` was given."""
+        """Return the kinds of requirements that fail an item; empty for ``none``."""
         return frozenset(self.asserted) - {"none"}
 
     @property
@@ -390,7 +390,7 @@ class RunOptions(Noun):
 
 
 class RunRequest(Noun):
-    """The request for a run; it is a part of the manifest.
+    """The request for a run, which is part of the manifest.
 
     Attributes:
         agent: agent, as it was given. Example: ``my_agent:Agent``
@@ -412,7 +412,7 @@ class RunRequest(Noun):
 
 
 class RunManifest(Noun):
-    """The manifest of a run: everything that must be equal for two runs to be comparable.
+    """The manifest of a run: all settings that must be equal for two runs to be comparable.
 
     Attributes:
         versions: version of each package that affects results. Example: ``{"pytest-mapsat": "1.0"}``
@@ -450,19 +450,19 @@ class RunManifest(Noun):
 
     @property
     def request(self) -> RunRequest:
-        """Return the request that the run was made for, rebuilt from the manifest."""
+        """Return the request of the run, rebuilt from the manifest."""
         same = {name: getattr(self, name) for name in RunRequest.model_fields}
         return RunRequest(**same | {"judge": self.judge.spec})
 
     @classmethod
     def of(cls, request: RunRequest, **known: Any) -> RunManifest:
-        """Return the manifest of a run for a request; ``known``: the remaining fields."""
+        """Return the manifest of a run from its request; ``known``: the remaining fields."""
         same = {name: getattr(request, name) for name in RunRequest.model_fields}
         return cls(**same | {"judge": JudgeInfo(spec=request.judge)} | known)
 
 
 class Lost(Noun):
-    """An episode that was collected and has no scorecard.
+    """A collected episode without a scorecard.
 
     Attributes:
         id: id of the case. Example: ``cancel-noodles``
@@ -476,7 +476,7 @@ class Lost(Noun):
 
 
 class Accounting(Noun):
-    """Where every collected item went: to a scorecard, deselected, or lost.
+    """The fate of every collected item: scorecard, deselected, or lost.
 
     Attributes:
         collected: number of collected items. Example: ``50``
@@ -494,7 +494,7 @@ class Accounting(Noun):
 
 
 class RunTiming(Noun):
-    """When and where the run took place; never compared.
+    """The time and place of the run; never compared.
 
     Attributes:
         started: start of the run, ISO 8601, UTC. Example: ``2026-05-07T16:30:00Z``

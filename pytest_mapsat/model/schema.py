@@ -55,7 +55,7 @@ Place = tuple[str | int, ...]
 
 
 def schema_problem(schema: Json, place: Place = ()) -> tuple[Place, str] | None:
-    """Return the place of the first thing in a schema that cannot be checked, and what is wrong; None if there is none."""
+    """Return the place and the description of the first problem in a schema; None if there is none."""
     if len(place) > _DEEPEST:
         return place, f"is nested deeper than {_DEEPEST}"
     if not isinstance(schema, Mapping):
@@ -77,7 +77,7 @@ def schema_problem(schema: Json, place: Place = ()) -> tuple[Place, str] | None:
 
 
 def unknown_types(schema: Json, place: Place = ()) -> Iterator[tuple[Place, str]]:
-    """Yield the place of each unknown type and misspelt keyword in a schema, and what is wrong: ``int`` for ``integer``.
+    """Yield the place and description of each unknown type and misspelt keyword in a schema, such as ``int`` for ``integer``.
 
     Unlike ``schema_problem`` this lets pass whatever else a schema may have: one of a tool is shown to agents, and read by their model.
     """
@@ -128,7 +128,7 @@ _FORMS: dict[str, tuple[Callable[[Json], bool], str]] = {
 
 
 def _keyword_problem(keyword: str, value: Json) -> str:
-    """Return what is wrong with the value of a keyword; empty if nothing is, or the keyword is not checked."""
+    """Return the problem with the value of a keyword; empty if there is none, or the keyword is not checked."""
     fits, expected = _FORMS.get(keyword, (None, ""))
     return "" if fits is None or fits(value) else f"found {shown(value)}, expected {expected}"
 
@@ -136,7 +136,7 @@ def _keyword_problem(keyword: str, value: Json) -> str:
 def mismatches(
     schema: Mapping[str, Any], value: Json, place: str = "", *, root: Mapping[str, Any] | None = None
 ) -> Iterator[str]:
-    """Yield each place where a value does not fit a schema, and why: ``plan[0].tool: found 7, expected a string``.
+    """Yield each place where a value does not match a schema, and the reason: ``plan[0].tool: found 7, expected a string``.
 
     Keywords that are not checked, and what is wrong in the schema itself, are passed over.
 
@@ -162,7 +162,7 @@ class _Reading:
         self._depth = 0
 
     def mismatches(self, schema: Json, value: Json, place: str) -> Iterator[str]:
-        """Yield each place where a value does not fit a part of the schema, and why."""
+        """Yield each place where a value does not match a part of the schema, and the reason."""
         at = f"{place}: " if place else ""
         self._parts += 1
         if schema is False:
@@ -195,7 +195,7 @@ class _Reading:
         self._depth -= 1
 
     def _combined(self, schema: Mapping[str, Any], value: Json, place: str) -> Iterator[str]:
-        """Yield why a value does not fit the references and combinations (allOf, anyOf, oneOf, not) of a schema."""
+        """Yield the reasons why a value does not match the references and combinations (allOf, anyOf, oneOf, not) of a schema."""
         if isinstance(schema.get("$ref"), str):
             yield from self.mismatches(self._target(schema["$ref"]), value, place)
         for keyword in _COMBINED:
@@ -209,21 +209,21 @@ class _Reading:
             elif keyword == "not" and fits:
                 yield f"{at}found {shown(value)}, which is ruled out"
             elif keyword == "oneOf" and fits > 1:
-                yield f"{at}found {shown(value)}, which is {fits} of the allowed forms, expected one"
+                yield f"{at}found {shown(value)}, which matches {fits} of the allowed forms; expected exactly one"
             elif keyword != "not" and not fits:
                 # That it might have been null is no help.
                 reasons = [several[0] for several, part in zip(wrongs, parts, strict=True) if part != {"type": "null"}]
                 yield "; or ".join(dict.fromkeys(reasons or [f"{at}found {shown(value)}, expected null"]))
 
     def _target(self, reference: str) -> Json:
-        """Return the part of the root schema that a reference points to; None if there is none."""
+        """Return the part of the root schema to which a reference points; None if there is none."""
         part: Json = self._root
         for name in reference.removeprefix("#").split("/")[1:]:
             part = part.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(part, Mapping) else None
         return part if reference.startswith("#") else None
 
     def _members(self, schema: Mapping[str, Any], value: Mapping[str, Json], place: str) -> Iterator[str]:
-        """Yield each place where the members of an object do not fit a schema, and why."""
+        """Yield each place where the members of an object do not match a schema, and the reason."""
         properties, patterns = (_named(schema.get(keyword)) for keyword in ("properties", "patternProperties"))
         required = schema.get("required")
         at = f"{place}: " if place else ""
@@ -245,7 +245,7 @@ class _Reading:
 
 
 def _named(value: Json) -> Mapping[str, Json]:
-    """Return a mapping of schemas as it is, and an empty one for anything else."""
+    """Return a mapping of schemas unchanged, and an empty mapping for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -320,7 +320,7 @@ def _a(name: str) -> str:
 
 @lru_cache(maxsize=256)
 def compiled_pattern(pattern: str) -> Any:
-    """Return a pattern compiled by RE2, cached. Raises ValueError with what is wrong in it."""
+    """Return a pattern compiled by RE2, cached. Raises ValueError with the error in the pattern."""
     import re2  # noqa: PLC0415  only where a case has a pattern
 
     options = re2.Options()

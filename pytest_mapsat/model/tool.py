@@ -38,7 +38,7 @@ WAY_NAME = "via"
 
 
 class Searched(Noun):
-    """Columns of a table that a search text is compared with.
+    """The columns of a table to compare with a search text.
 
     Attributes:
         name: columns with names; a list of texts is several names. Example: ``["name", "also_known_as"]``
@@ -76,7 +76,7 @@ class Reference(Searched):
 
 
 class EqualTo(Noun):
-    """The column equals the parameter, both in the form of the parameter's ``match``; a list in the column: one of its elements does.
+    """The column equals the parameter, both in the form of the parameter's ``match``; in a column of lists, one element must equal it.
 
     Attributes:
         op: name of the filter.
@@ -90,7 +90,7 @@ class EqualTo(Noun):
 
 
 class Words(Searched):
-    """The row is what a search text asks for: its name, or its kind, with or without qualifiers.
+    """The row matches a search text by its name or its kind, with or without qualifiers.
 
     Attributes:
         op: name of the filter.
@@ -102,7 +102,7 @@ class Words(Searched):
 
 
 class Around(Noun):
-    """The row's point (columns ``lon`` and ``lat``, degrees) lies in a circle around the parameter's. A centre with no row within 100 km is an error.
+    """The row's point (columns ``lon`` and ``lat``, degrees) lies in a circle around the parameter's point. A centre without rows within 100 km is an error.
 
     Attributes:
         op: name of the filter.
@@ -116,7 +116,7 @@ class Around(Noun):
 
 
 class Refers(Noun):
-    """The parameter refers to a row of some table, and the column holds its id, or a list with it.
+    """The parameter refers to a row of some table, and the column holds the row's id, or a list that contains it.
 
     Attributes:
         op: name of the filter.
@@ -144,7 +144,7 @@ class ColumnHolds(Noun):
 
 
 class OnDay(Noun):
-    """The column's date is the parameter's: a date in any usual form, or a word such as "tomorrow".
+    """The column's date equals the parameter's date: in any usual form, or a word such as "tomorrow".
 
     Attributes:
         op: name of the filter.
@@ -161,7 +161,7 @@ RowFilter = Annotated[EqualTo | Words | Around | Refers | ColumnHolds | OnDay, F
 
 
 class MetresFrom(Noun):
-    """Metres between the row's point (columns ``lon`` and ``lat``) and the parameter's, as the crow flies.
+    """The metres between the row's point (columns ``lon`` and ``lat``) and the parameter's point, as the crow flies.
 
     Attributes:
         op: name of the computation.
@@ -173,7 +173,7 @@ class MetresFrom(Noun):
 
 
 class OpenNow(Noun):
-    """Whether the row is open at the case's time; left out where its hours cannot be read.
+    """Whether the row is open at the case's time; omitted if its hours cannot be read.
 
     Attributes:
         op: name of the computation.
@@ -185,7 +185,7 @@ class OpenNow(Noun):
 
 
 class NextTimes(Noun):
-    """The next times of day of a timetable, from the case's time on.
+    """The next times of day in a timetable, starting at the case's time.
 
     Attributes:
         op: name of the computation.
@@ -201,7 +201,7 @@ class NextTimes(Noun):
 
 
 class OfRoute(Noun):
-    """A figure of the fastest route between two parameters, as another tool of kind ``routes`` computes it.
+    """A figure of the fastest route between two parameters, computed by another tool of kind ``routes``.
 
     Attributes:
         op: name of the computation.
@@ -240,7 +240,7 @@ class ListPage(Noun):
 
 
 class TableAnswer(Noun):
-    """Rows of a table, however they are selected.
+    """Rows of a table, selected in any way.
 
     Attributes:
         table: name of the table. Example: ``places``
@@ -264,7 +264,7 @@ class TableAnswer(Noun):
 
 
 class RowsAnswer(TableAnswer):
-    """Rows that pass all filters. Without ``items`` the result is one row, and no row is an error.
+    """Rows that pass all filters. Without ``items`` the result is one row, and a missing row is an error.
 
     Attributes:
         kind: way in which the answer is computed: rows.
@@ -336,7 +336,7 @@ _FILTERS = {"equal": ("name", "word", "words"), "least": ("figure",), "most": ("
 
 
 class RankedAnswer(TableAnswer):
-    """The rows of one part of a large table that fit a free text best: first by the number of conditions fulfilled, then by a text score, then by id.
+    """The rows of one part of a large table that best match a free text: by the number of fulfilled conditions, then by a text score, then by id.
 
     Conditions are words of the part's own fields, declared synonyms, figures and times of day.
 
@@ -360,7 +360,7 @@ class RankedAnswer(TableAnswer):
 
     @model_validator(mode="after")
     def _filters(self) -> RankedAnswer:
-        """Raise ValueError if a filter is not one of a ranked search, or does not fit what its column holds."""
+        """Raise ValueError if a filter is not allowed in a ranked search, or does not match the content of its column."""
         for parameter, rule in self.where.items():
             kinds = _FILTERS.get(rule.op)
             if kinds is None or not isinstance(rule, EqualTo | ColumnHolds):
@@ -379,7 +379,7 @@ class RankedAnswer(TableAnswer):
 
 
 class Local(Noun):
-    """Estimate of a way by local streets from the distance as the crow flies.
+    """An estimate of a way by local streets, based on the distance as the crow flies.
 
     Attributes:
         detour: factor of the distance, at least 1; metres are rounded to ten. Example: ``1.3``
@@ -397,7 +397,7 @@ class Local(Noun):
 
 
 class RoutesAnswer(Noun):
-    """Routes between two points by a network of ways; the parameters are ``origin``, ``destination`` and ``mode``.
+    """Routes between two points in a network of ways; the parameters are ``origin``, ``destination`` and ``mode``.
 
     A way is a row with the columns ``from`` and ``to`` (points, "lon,lat"), ``mode`` (one or a list), ``both`` (false: one way only), ``closed`` ([from, to], times of
     day), ``via`` (its name, if it has one) and those named below. A trip uses the network if one way joins its two ends, both within 150 m of it; else local streets as far as they
@@ -433,7 +433,7 @@ class RoutesAnswer(Noun):
 
 
 class RoundAnswer(Noun):
-    """The shortest round trip from a start through some places. Among equals, that with the lower ``ties``, then the lower ids, comes first.
+    """The shortest round trip from a start through some places. Of equal trips, the one with the lower ``ties``, then the lower ids, comes first.
 
     Attributes:
         kind: way in which the answer is computed: round.
@@ -462,7 +462,7 @@ ToolAnswer = Annotated[RowsAnswer | RankedAnswer | RoutesAnswer | RoundAnswer, F
 
 
 class RowPatch(Noun):
-    """How some rows of a table differ in a case: they are changed, hidden or added.
+    """A change to rows of a table in one case: rows are changed, hidden or added.
 
     Attributes:
         table: name of the table. Example: ``orders``
@@ -480,7 +480,7 @@ class RowPatch(Noun):
 
     @model_validator(mode="after")
     def _one_thing(self) -> Self:
-        """Raise ValueError unless exactly one of set, hide and add is given, with ``where`` only for set and hide."""
+        """Raise ValueError unless exactly one of set, hide and add is given, and ``where`` only with set and hide."""
         given = [way for way in ("set", "hide", "add") if getattr(self, way)]
         if len(given) != 1:
             raise ValueError(f"found {' and '.join(given) or 'none'}, expected one of set, hide, add")
@@ -502,7 +502,7 @@ ParameterType = Literal[
 
 
 class ParameterMatch(Noun):
-    """How one parameter of a call is compared with that of a recorded call.
+    """The comparison of one parameter of a call with the same parameter of a recorded call.
 
     Attributes:
         type: type of the values, which decides how they are compared.
@@ -538,7 +538,7 @@ class ParameterMatch(Noun):
 
 
 class CutByDistance(Noun):
-    """How a list sorted by distance is cut for a smaller radius. A list without distances is cut by the points alone, and may then lack near things beyond its end.
+    """How a list sorted by distance is cut for a smaller radius. A list without distances is cut by its points, and may then lack near things beyond its end.
 
     Attributes:
         items: dotted path of the list. Example: ``places``
@@ -560,14 +560,14 @@ class CutByDistance(Noun):
 
     @model_validator(mode="after")
     def _placed(self) -> CutByDistance:
-        """Raise ValueError if nothing says how far away an item is."""
+        """Raise ValueError if no field gives the distance of an item."""
         if self.distance is None and self.point is None and (self.lon is None or self.lat is None):
             raise ValueError("covers needs distance, lon and lat, or point: what says how far an item lies")
         return self
 
 
 class CutByLabel(Noun):
-    """How a list is cut whose elements begin with a label for each member of a set.
+    """How a list is cut if its elements begin with a label for each member of a set.
 
     Attributes:
         items: dotted path of the list; empty: the result itself. Example: ``forecast``
@@ -609,7 +609,7 @@ _UNITS |= {"wait": "min", "slack": "min", "stay": "min"}
 
 
 class Meaning(Noun):
-    """Meaning of the values at one path of a result. A bare word is short for ``kind``: ``rating: rating``.
+    """The meaning of the values at one path of a result. A bare word is short for ``kind``: ``rating: rating``.
 
     Attributes:
         kind: type of the values: names, ids and figures are evidence for what a reply says; text is running words; ignored is no evidence at all.
@@ -665,7 +665,7 @@ MeaningTree = dict[str, Any]
 
 
 class Entities(Noun):
-    """Where a result lists things with names, so that a judge can find what a reply recommends.
+    """The place of named things in a result, so that a judge can recognise a reply's recommendations.
 
     Attributes:
         items: dotted path of a list or object; ``*`` is every element. Example: ``places``
@@ -683,7 +683,7 @@ class Entities(Noun):
 
 
 class Tool(Noun):
-    """One tool of a suite: its description for agents, and what its results mean.
+    """One tool of a suite: its description for agents, and the meaning of its results.
 
     A result is evidence only as far as ``entities`` and ``fields`` declare its values. Values beside each other in a list belong to the names there, else to those around them.
 
@@ -755,7 +755,7 @@ class Tool(Noun):
 
     @cached_property
     def meanings(self) -> MeaningTree:
-        """Return the declared meanings as a tree by the keys of their paths; :data:`ITEM` leads to the items of entities."""
+        """Return the declared meanings as a tree by the keys of their paths; :data:`ITEM` means the items of entities."""
         tree: MeaningTree = {}
         for path, meaning in self.fields.items():
             _plant(tree, path.split("."), meaning)
@@ -792,12 +792,12 @@ def _members(
 
 
 def name_of(item: MeaningTree) -> str:
-    """Return the key that holds the name in the declaration of an item of entities; empty if there is none."""
+    """Return the key of the name in the declaration of an item of entities; empty if there is none."""
     return next((key for key, node in item.items() if key and "" in node and node[""].kind == "name"), "")
 
 
 def meanings_below(nodes: Sequence[MeaningTree], key: str) -> list[MeaningTree]:
-    """Return the declarations for a member of an object: those of its key, else those of ``*``."""
+    """Return the declarations for a member of an object: those of its key, otherwise those of ``*``."""
     return [node[key if key in node else "*"] for node in nodes if key in node or "*" in node]
 
 
@@ -816,7 +816,7 @@ def tool_name(tools: Mapping[str, Tool], name: str) -> str:
 
 
 class Recording(Noun):
-    """A recorded call of one case with the result that the service gave.
+    """A recorded call of one case with the service's result.
 
     ``writes`` is the digest of the writes before it, empty in a sandbox that is only read. ``synonyms``: further values of an argument that
     ask for the same (an id under which the source knew the user). ``live``: a tool of

@@ -34,7 +34,7 @@ Ending = Literal["done", "stalled", "max_turns", "timeout", "agent_error", "user
 
 
 class Difference(Noun):
-    """One argument in which a recorded call differs from the call that was made.
+    """One argument in which a recorded call differs from the actual call.
 
     Attributes:
         parameter: name of the parameter. Example: ``query``
@@ -54,7 +54,7 @@ class Difference(Noun):
 
 
 class Provenance(Noun):
-    """Where the answer to one call came from.
+    """The source of the answer to one call.
 
     Attributes:
         kind: exact, near: a recording. composed: several recordings. computed: data of the sandbox. recorded: a recorded dialogue. reported: a tool of the agent's own. miss: nowhere.
@@ -90,7 +90,7 @@ class RowChange(Noun):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the columns with different values, sorted; all columns of a row that is new or gone."""
+        """Return the columns with different values, sorted; for a new or deleted row, all columns."""
         before, after = self.before or {}, self.after or {}
         return tuple(
             name
@@ -132,7 +132,7 @@ class Usage(Noun):
 
 
 def total_usage(parts: Iterable[Usage]) -> Usage:
-    """Return the sum of several usages; a figure that one of them lacks is unknown in the sum."""
+    """Return the sum of several usages; a figure missing from one of them is unknown in the sum."""
     listed = list(parts)
     spent = {name: [getattr(usage, name) for usage in listed] for name in Usage.model_fields}
     return Usage(**{name: None if None in values else math.fsum(values) for name, values in spent.items()})
@@ -171,7 +171,7 @@ class Step(Noun):
 
 
 def status_of(result: Json) -> Literal["ok", "miss", "error"]:
-    """Return the status that the result of a recorded call shows: ok, or a miss or an error of our own sandbox."""
+    """Return the status shown by the result of a recorded call: ok, or a miss or an error of our own sandbox."""
     if result == MISS_RESULT:
         return "miss"
     if isinstance(result, dict) and result.keys() == {"status", "message"} and result["status"] == "error":
@@ -180,7 +180,7 @@ def status_of(result: Json) -> Literal["ok", "miss", "error"]:
 
 
 class ReportedCall(TypedDict, total=False):
-    """A call of a tool that no sandbox of ours answered, as something else reports it: the agent's service, its spans, a proxy, an environment.
+    """A tool call outside our sandbox, reported by another source: the agent's service, its spans, a proxy, an environment.
 
     What is left out is unknown. ``arguments``: an object, or JSON text of one. ``status``: ``ok`` or ``error``. ``id``: the call's own, by which it is known if it is reported again.
     """
@@ -253,7 +253,7 @@ class ReferenceEnd(Noun):
 
 
 class StartRows(Protocol):
-    """The rows that a table had when an episode began."""
+    """The rows of a table at the beginning of an episode."""
 
     @property
     def rows(self) -> Sequence[JsonObject]:
@@ -261,7 +261,7 @@ class StartRows(Protocol):
 
     @property
     def packed(self) -> str:
-        """Return the rows in the packed form of a run file; empty if they are too many for one."""
+        """Return the rows in the packed form of a run file; empty if there are too many rows."""
 
 
 class WatchedTable(Noun):
@@ -289,7 +289,7 @@ class WatchedTable(Noun):
 
 
 class EnvironmentEnd(Noun):
-    """State in which an episode left its environment.
+    """The state in which an episode left its environment.
 
     Attributes:
         tables: watched tables, by name. Example: ``{"orders": {"key": "id"}}``
@@ -311,7 +311,7 @@ class EnvironmentEnd(Noun):
         return {table.start: self._starts[table.start] for table in self.tables.values() if table.start in self._starts}
 
     def begin_with(self, starts: Mapping[str, StartRows]) -> None:
-        """Set the start rows, by digest, that ``starts`` returns."""
+        """Set the start rows, by digest, for ``starts`` to return."""
         self._starts = starts
 
 
@@ -328,7 +328,7 @@ class Retrieval(Noun):
 
 
 class Trajectory(Noun):
-    """One episode as it happened.
+    """The record of one episode.
 
     Attributes:
         case: id of the case. Example: ``cancel-noodles``
@@ -366,7 +366,7 @@ class Trajectory(Noun):
 
     @property
     def lacks_calls(self) -> bool:
-        """Return whether the agent may have made calls that the record does not have."""
+        """Return whether the agent may have made calls that are not in the record."""
         return self.calls_untold or self.calls_reported
 
     @property
@@ -385,7 +385,7 @@ class Trajectory(Noun):
 
     @property
     def calls(self) -> tuple[Step, ...]:
-        """Return the agent's tool calls, in order, without those of the user."""
+        """Return the agent's tool calls in order, without the user's calls."""
         return calls_in(self.turns, "agent")
 
     @property
@@ -395,7 +395,7 @@ class Trajectory(Noun):
 
     @property
     def all_calls(self) -> tuple[Step, ...]:
-        """Return the tool calls of agent and user, in order, from which the end state follows."""
+        """Return the tool calls of agent and user in order; the end state follows from them."""
         return calls_in(self.turns, "agent", "user")
 
 

@@ -25,13 +25,13 @@ _ROUNDS = 8
 
 
 def fold(text: str) -> str:
-    """Return a text in one form of width and case."""
+    """Return a text in a uniform width and case."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
 @lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
-    """Return the form in which texts are compared: NFKC, case folded, no spaces; no punctuation either, unless that is all."""
+    """Return the form of a text for comparisons: NFKC, case folded, no spaces, and no punctuation unless there is nothing else."""
     for _ in range(_ROUNDS):
         folded = fold(text)
         spoken = "".join(char for char in folded if unicodedata.category(char)[0] not in _SILENT)
@@ -44,7 +44,7 @@ def normalise(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def tokens(text: str) -> tuple[str, ...]:
-    """Return the words of a text, folded: runs of one script, digits apart. A run of Chinese counts as one word."""
+    """Return the folded words of a text: runs of one script, with digits separate. A run of Chinese counts as one word."""
     return tuple(word_pattern().findall(fold(text)))
 
 
@@ -55,7 +55,7 @@ def word_pattern() -> re.Pattern[str]:
 
 
 def text_similarity(a: str, b: str) -> float:
-    """Return how similar two texts are, 0 to 1: the better of a comparison by characters and one by sorted words.
+    """Return the similarity of two texts, 0 to 1: the higher of a comparison by characters and a comparison by sorted words.
 
     The measure is the normalised Indel similarity, 2 x common subsequence / (length + length), on normalised text.
     """
@@ -119,7 +119,7 @@ def opening_hours(hours: str) -> tuple[tuple[int, int], ...]:
 
 
 def _hours(text: str) -> str:
-    """Return opening hours in one form of width, without blanks, cut to a maximum length."""
+    """Return opening hours in uniform width, without blanks, cut to a maximum length."""
     return "".join(unicodedata.normalize("NFKC", text[:_LONGEST_HOURS]).split())
 
 
@@ -161,7 +161,7 @@ _SECONDS_BELOW = 10**11
 
 
 def moment(value: str | float | None) -> str | None:
-    """Return one form of a date or time, equal for all spellings; None if the value is neither.
+    """Return a canonical form of a date or time, equal for all spellings; None if the value is neither.
 
     A moment with an offset, and an epoch figure, become ISO text in UTC; a local one becomes ISO text without offset; a date
     stays a date and a time of day becomes ``Thh:mm:ss``. Local and absolute moments are never equal: no time zone is assumed.
@@ -205,7 +205,7 @@ _NO_TIME = timedelta()
 
 
 def day_of(value: Json, now: str | None, words: Mapping[str, int]) -> str | None:
-    """Return the day that a value means, as YYYY-MM-DD; None if it means none.
+    """Return the day that a value states, as YYYY-MM-DD; None if it states no day.
 
     Args:
         value: a date in any usual form, a moment, a day of the week (the next one, today included), or a text with one of the words.
@@ -233,7 +233,7 @@ def day_of(value: Json, now: str | None, words: Mapping[str, int]) -> str | None
 
 
 def _of_words(text: str, year: int) -> str | None:
-    """Return the day in a date of month and day, in figures or with the name of the month, as ISO text; None if there is none."""
+    """Return a date of month and day, in figures or with the name of the month, as ISO text; None if there is none."""
     if numeric := _MONTH_DAY.match(text):
         return _iso(year, int(numeric[1]), int(numeric[2]))
     month = day = 0
@@ -248,7 +248,7 @@ def _of_words(text: str, year: int) -> str | None:
 
 
 def _of_weekday(text: str, today: date) -> str | None:
-    """Return the next date, today included, with the day of the week that a text names; None if it names none."""
+    """Return the next date, today included, with the day of the week that a text names; None if the text names no day."""
     day_names = [match["word"][:3] for match in _WORDS.finditer(text) if match["word"]]
     weekday = next((_WEEKDAYS.index(word) for word in day_names if word in _WEEKDAYS), None)
     if chinese := _CHINESE_WEEKDAY.search(text):
@@ -280,7 +280,7 @@ MAX_LON, MAX_LAT = 180.0, 90.0
 
 
 class UnfitError(ValueError):
-    """A value does not fit its declared type; the message says what was expected."""
+    """A value does not match its declared type; the message states the expected type."""
 
 
 def number(value: Json) -> float | None:

@@ -39,7 +39,7 @@ ReplySize = tuple[_Count, _Count, _Count, _Count]
 
 
 class JudgedFailure(Noun):
-    """A requirement that the rules found broken: its cell, the size of the reply, and whether it truly is broken."""
+    """A requirement that is broken according to the rules: its cell, the size of the reply, and whether it truly is broken."""
 
     requirement: str
     cell: Cell
@@ -48,7 +48,7 @@ class JudgedFailure(Noun):
 
 
 class Judging(Noun):
-    """The rules' labels for one labelled answer, before any failure was called suspect.
+    """The rules' labels for one labelled answer, before failures were marked as suspect.
 
     ``right``: whether the answer keeps all that its case requires. ``failed``: failures that rest on reading. ``sure``: required labels that failed without reading prose. ``passed``: required labels that passed
     rightly. ``missed``: required requirements that passed and are broken. ``open``: required labels left open, of kept and of broken requirements.
@@ -67,7 +67,7 @@ class Judging(Noun):
 
 
 class ErrorRate(Noun):
-    """The number of answers that the rules misjudge, of all of a kind; at most one set of answers in twenty exceeds the upper rate."""
+    """The number of answers of a kind that the rules misjudge; at most one set of answers in twenty exceeds the upper rate."""
 
     errors: _Count
     answers: _Count
@@ -75,7 +75,7 @@ class ErrorRate(Noun):
 
 
 class Calibration(Noun):
-    """Failures by cell, true ones and false ones, and the error rates of whole answers with suspects left open.
+    """True and false failures by cell, and the error rates of whole answers with suspects left open.
 
     ``bound``: a failure stands where the 90 % lower bound of its cell's precision is at least this. ``least``: and where its cell has so many failures.
     ``sets``: what it was computed from. ``red_of_right``: right answers that come out red; ``green_of_wrong``: wrong ones that come out
@@ -93,7 +93,7 @@ class Calibration(Noun):
 
 
 class Misread(Noun):
-    """How often a judge misreads whole answers; the bounds of means are widened by it.
+    """How often a judge misreads whole answers; this widens the bounds of means.
 
     Attributes:
         red_of_right: share of right answers that it fails; at most one set of answers in twenty exceeds it. Example: ``0.03``
@@ -118,7 +118,7 @@ Outcome = Literal["passed", "failed", "error", "unevaluated", "not_applicable"]
 
 
 def outcome_word(outcome: Outcome, *, lost: bool) -> str:
-    """Return an outcome in plain words; an unknown one is "error" if something other than the agent broke, else "undecided"."""
+    """Return an outcome in plain words; an unknown outcome is "error" if a part other than the agent broke, otherwise "undecided"."""
     if outcome == "unevaluated":
         return "error" if lost else "undecided"
     return outcome.replace("_", " ")
@@ -155,7 +155,7 @@ def user_name(turn: int, slip: str) -> str:
 
 
 def reply_of(name: str) -> str:
-    """Return the number of the reply, as text, in the name of a step or a thing."""
+    """Return the number of the reply, as text, from the name of a step or a thing."""
     return name.partition(":")[2].partition(".")[0]
 
 
@@ -218,22 +218,22 @@ class Label(Noun):
 
     @property
     def suspect(self) -> bool:
-        """Return whether the rules found a failure of a kind that they get wrong too often, so that the label is undecided."""
+        """Return whether the rules found a failure of an unreliable kind, so that the label is undecided."""
         return self.undecided and bool(self.cell)
 
     @property
     def undecided(self) -> bool:
-        """Return whether the judge looked and could not decide, with no party to blame."""
+        """Return whether the judge tried but could not decide, with no party to blame."""
         return self.outcome == "unevaluated" and self.blame is None and self.why.startswith(UNDECIDED)
 
     @property
     def bounded(self) -> bool:
-        """Return whether the label is unknown but can have any value: undecided, or lost in the sandbox, not through a broken judge."""
+        """Return whether the label is unknown but can have any value: undecided or lost in the sandbox, but not because of a broken judge."""
         return self.outcome == "unevaluated" and self.blame in (None, "sandbox")
 
 
 class Count(Noun):
-    """Number of requirements of a kind that are met, if the source does not say which.
+    """The number of requirements of a kind that are met, if the source does not identify them.
 
     Attributes:
         met: number of those that are met. Example: ``3``
@@ -291,7 +291,7 @@ def mark_value(mark: Mark) -> float:
 
 
 def fits(mark: Mark, requirement: Requirement) -> bool:
-    """Return whether a mark is possible for a requirement: only soft ones can have levels."""
+    """Return whether a mark is possible for a requirement: only soft requirements can have levels."""
     return isinstance(mark, str) or requirement.kind == "soft"
 
 
@@ -350,7 +350,7 @@ class PeopleLabels(Noun):
 
 
 def wording_digest(requirement: Requirement) -> str:
-    """Return a digest of a requirement's id and text, by which changed wording is noticed."""
+    """Return a digest of a requirement's id and text, which reveals a changed wording."""
     return digest({"id": requirement.id, "text": requirement.text})
 
 
@@ -365,7 +365,7 @@ def evidence_digest(trajectory: Trajectory) -> str:
 
 
 class JudgeRate(Noun):
-    """How many requirements of a kind a judge labelled as is true, left open counting as wrong.
+    """The number of requirements of a kind that a judge labelled correctly; undecided labels count as wrong.
 
     ``labels``: how many there were, in ``dialogues`` dialogues. ``right``: how many it got right. ``value``: their share; null where there were none. ``low``: the one-sided
     lower bound of the share.
@@ -399,7 +399,7 @@ class JudgeCertificate(Noun):
 
 
 class Metric(Noun):
-    """One number of an episode, as run files, gates and reports know it.
+    """One number of an episode, in the form of run files, gates and reports.
 
     Attributes:
         name: code of the metric. Example: ``ar``
@@ -497,7 +497,7 @@ class CardRequirement(Noun):
 
 
 class Scorecard(Noun):
-    """One episode, judged and scored. ``agent``, ``attempt`` and ``trial`` identify it among those of its case.
+    """One episode, judged and scored. ``agent``, ``attempt`` and ``trial`` distinguish it from other episodes of its case.
 
     Attributes:
         id: id of the case. Example: ``cancel-noodles``
@@ -579,38 +579,38 @@ class Scorecard(Noun):
 
     @property
     def key(self) -> tuple[str, int, str, int]:
-        """Return what identifies the episode in a run: case, trial, agent parameter, attempt."""
+        """Return the key of the episode in a run: case, trial, agent parameter, attempt."""
         return self.id, self.trial, self.agent, self.attempt
 
     @property
     def lost(self) -> bool:
-        """Return whether the episode says nothing about the agent, as something else broke; an undecided case is not lost."""
+        """Return whether the episode gives no information about the agent because another part broke; an undecided case is not lost."""
         if self.outcome == "unevaluated" and self.unknown:
             bounded = {label.requirement: label.bounded for label in self.labels}
             return not all(bounded.get(name, name in self.bounds) for name in self.unknown)
         return self.outcome == "error" or (self.outcome == "unevaluated" and self.blame not in (None, "sandbox"))
 
     def metric(self, name: str) -> float | None:
-        """Return the value of a metric; None if it has none."""
+        """Return the value of a metric; None if there is none."""
         return self.metrics.get(name)
 
     def bounds_of(self, name: str) -> Bounds | None:
-        """Return the least and the most that a metric can be, both its value if it has one; None if nothing is known."""
+        """Return the minimum and maximum of a metric, both equal to its value if it has one; None if nothing is known."""
         value = self.metrics.get(name)
         return self.bounds.get(name) if value is None else (value, value)
 
     @property
     def ar(self) -> float | None:
-        """Return the accepted-response probability, 0 to 1; None if it is not known."""
+        """Return the accepted-response probability, 0 to 1; None if it is unknown."""
         return self.metric("ar")
 
     @property
     def ses(self) -> float | None:
-        """Return the satisfaction efficiency, 0 to 1; None if it is not known."""
+        """Return the satisfaction efficiency, 0 to 1; None if it is unknown."""
         return self.metric("ses")
 
     def __repr__(self) -> str:
-        """Say in short what an assertion on one of the numbers leaves out: which episode, how it ended, what failed and why."""
+        """Describe the episode for failed assertions on its numbers: its name, how it ended, the failures and their reasons."""
         bounds = self.bounds_of("ar")
         ar = "no AR" if bounds is None else "AR " + " to ".join(f"{end:.2f}" for end in dict.fromkeys(bounds))
         failed = [f"{label.requirement} failed ({label.why})" for label in self.labels if label.outcome == "failed"]

@@ -41,14 +41,14 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class SourcePart(BaseModel):
-    """Base class for models of published files: unknown fields are ignored, and null counts as not given."""
+    """Base class for models of published files: unknown fields are ignored, and null counts as missing."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
     def _given(cls, data: Any) -> Any:
-        """Return the data without fields that are null; return anything but an object unchanged."""
+        """Return an object without fields that are null; return any other data unchanged."""
         if not isinstance(data, Mapping):
             return data
         return {name: value for name, value in data.items() if value is not None}
@@ -62,12 +62,12 @@ class Record(NamedTuple):
 
 
 def source_error(path: Path, message: str, hint: str = "", *, line: int = 0) -> SuiteError:
-    """Return the error of a source that cannot be imported."""
+    """Return the error for a source that cannot be imported."""
     return SuiteError(Problem(shown_path(path), line, message, hint))
 
 
 def files_of(src: Path, *patterns: Sequence[str], lacks: str, hint: str) -> list[Path]:
-    """Return the files of a source, sorted: the file itself, or the matches of the first pattern group that has any.
+    """Return the files of a source, sorted: the file itself, or the matches of the first pattern group that matches.
 
     Args:
         src: a file or a folder. A link that leads out of the folder is no part of it.
@@ -93,7 +93,7 @@ Torn = Callable[[str, str], None]
 
 
 def json_records(path: Path, torn: Torn, noun: str, *, longest: int, name: str = "") -> Iterator[Record]:
-    """Yield the records of a file in JSON or JSON Lines, each with the line that it begins on.
+    """Yield the records of a file in JSON or JSON Lines, each with its first line number.
 
     Args:
         path: the file.
@@ -119,7 +119,7 @@ def json_records(path: Path, torn: Torn, noun: str, *, longest: int, name: str =
 
 
 def table_records(path: Path, torn: Torn, columns: Sequence[str], hint: str = "") -> Iterator[Record]:
-    """Yield the rows of a CSV table by column, and pass each row with too many or too few cells to ``torn``.
+    """Yield the rows of a CSV table by column; rows with too many or too few cells go to ``torn``.
 
     Raises:
         SuiteError: the file cannot be read, or lacks a column; ``hint`` is said then.
@@ -127,7 +127,7 @@ def table_records(path: Path, torn: Torn, columns: Sequence[str], hint: str = ""
     name = printable(path.name)
 
     def torn_row(problem: Problem) -> None:
-        """Pass a problem with a row on to ``torn``, with the file and line as its place."""
+        """Pass a problem with a row to ``torn``, with the file and line as its place."""
         torn(f"{name}:{problem.line}", problem.message)
 
     for row in read_csv(path, columns, hint=hint, torn=torn_row):
@@ -151,7 +151,7 @@ def safe_name(words: str, most: int | None = None) -> str:
 
 
 def unused_id(name: str, numbers: dict[str, int]) -> str:
-    """Return a case id that is not taken yet, numbered if needed, and note it in ``numbers``, the last number by name."""
+    """Return an unused case id, numbered if needed, and record the number in ``numbers``, the last number by name."""
     unused, number = name, numbers.get(name, 1)
     while unused in numbers or TRIAL.search(unused):
         number += 1
@@ -180,10 +180,10 @@ def imported_manifest(name: str, snapshot: str, **terms: Any) -> SuiteManifest:
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> str:
-    """Return a table as CSV text, with a quote before each text that a spreadsheet would take for a formula."""
+    """Return a table as CSV text, with a quote before each text that a spreadsheet would read as a formula."""
 
     def cell(value: str | float | None) -> str | float:
-        """Return a value as it is written: a text on one line, a float with six decimals, None as an empty text."""
+        """Return a value in CSV form: a text on one line, a float with six decimals, None as an empty text."""
         if isinstance(value, str):
             text = plain(" ".join(value.split()))
             return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

@@ -64,7 +64,7 @@ _MOST_REQUIREMENTS = 8
 
 @dataclass(frozen=True)
 class MeasuredDialogue:
-    """A dialogue as a judge labelled it, with the true labels.
+    """A dialogue with a judge's labels and the true labels.
 
     Attributes:
         case: the case.
@@ -95,7 +95,7 @@ class MeasuredDialogue:
 
     @property
     def kept(self) -> bool | None:
-        """Whether the answer keeps every requirement of the case, by the true marks; None where that is not known."""
+        """Whether the answer meets every requirement of the case according to the true marks; None if this is unknown."""
         marks = [self.truth.get(requirement.id) for requirement in self.case.truth.required]
         if any(mark is not None and mark_value(mark) == 0 for mark in marks):
             return False
@@ -103,13 +103,13 @@ class MeasuredDialogue:
 
     @property
     def colour(self) -> str:
-        """The judge's verdict: green where every required label passes, red where one fails, else undecided."""
+        """The judge's verdict: green if every required label passes, red if one fails, otherwise undecided."""
         values = {label.requirement: label.value for label in self.card.labels}
         required = [values.get(requirement.id) for requirement in self.case.truth.required]
         return "red" if 0 in required else UNDECIDED if None in required else "green"
 
     def score_of(self, labels: Sequence[Label]) -> Mapping[str, float | None]:
-        """Return the metric scores that some labels give, counting only requirements with a known truth (and policies)."""
+        """Return the metric scores from some labels, counting only requirements with a known truth (and policies)."""
         truth = self.case.truth
         every = truth.requirements
         known = tuple(wanted for wanted in every if wanted.id in self.truth or wanted.kind == "policy")
@@ -155,7 +155,7 @@ def judging_of(dialogue: MeasuredDialogue) -> Judging:
 
 @dataclass(frozen=True)
 class ListedLabel:
-    """A label that the judge got wrong or left undecided; ``exact``: by a check that reads no prose."""
+    """A label that the judge got wrong or left undecided; ``exact``: whether its check reads no prose."""
 
     case: str
     answer: str
@@ -167,14 +167,14 @@ class ListedLabel:
 
 
 def check_kinds(requirement: Requirement) -> tuple[str, ...]:
-    """Return the kinds of checks that a requirement consists of, without combinations; ``no check`` if it has none."""
+    """Return the kinds of checks in a requirement, without combinations; ``no check`` if there are none."""
     if not requirement.leaves:
         return ("grounded",) if requirement.kind == "fact" else ("no check",)
     return tuple(sorted({leaf.kind for leaf in requirement.leaves}))
 
 
 def _rightness(kept: bool | None) -> Rightness:
-    """Return "right" if an answer keeps every requirement, else "wrong"."""
+    """Return "right" if an answer meets every requirement, otherwise "wrong"."""
     return "right" if kept else "wrong"
 
 
@@ -185,7 +185,7 @@ def _outcome(label: Label) -> str:
 
 @dataclass(frozen=True)
 class LabelPair:
-    """The true value of one label and the judge's: passed, failed, a level, or undecided."""
+    """The true value of one label and the judge's value: passed, failed, a level, or undecided."""
 
     dialogue: int
     truth: str
@@ -193,7 +193,7 @@ class LabelPair:
 
     @classmethod
     def of(cls, dialogue: int, mark: Mark, label: Label) -> LabelPair:
-        """Return the pair for a label; where the truth is only passed or failed, any level above 0 counts as passed."""
+        """Return the pair for a label; if the truth is only passed or failed, any level above 0 counts as passed."""
         if isinstance(mark, str):
             return cls(dialogue, mark, _outcome(label))
         return cls(dialogue, f"{mark:g}", UNDECIDED if label.value is None else f"{label.value:g}")
@@ -201,7 +201,7 @@ class LabelPair:
 
 @dataclass(frozen=True)
 class LabelGroup:
-    """A group of labels, with how far the judge's agree with the true ones."""
+    """A group of labels, and their agreement with the true labels."""
 
     pairs: tuple[LabelPair, ...]
 
@@ -217,7 +217,7 @@ class LabelGroup:
 
     @property
     def confusion(self) -> dict[str, Counter[str]]:
-        """For each true value, how often the judge gave which value."""
+        """For each true value, the frequency of each value from the judge."""
         truths = sorted({pair.truth for pair in self.pairs})
         return {truth: Counter(pair.said for pair in self.pairs if pair.truth == truth) for truth in truths}
 
@@ -233,7 +233,7 @@ class LabelGroup:
 
     @property
     def kappa(self) -> float | None:
-        """Cohen's kappa of the decided labels; None where there are none."""
+        """Cohen's kappa of the decided labels; None if there are none."""
         tables = self._tables
         if not tables:
             return None
@@ -242,7 +242,7 @@ class LabelGroup:
 
     @property
     def quadratic_kappa(self) -> float | None:
-        """Kappa with quadratic weights over the five levels of soft requirements; None where other labels are among the decided ones."""
+        """Kappa with quadratic weights over the five levels of soft requirements; None if other labels are also decided."""
         levels = [f"{level:g}" for level in sorted(SOFT_LEVELS)]
         counts = Counter((pair.truth, pair.said) for pair in self.decided)
         if not {*chain.from_iterable(counts)} <= {*levels}:
@@ -250,7 +250,7 @@ class LabelGroup:
         return cohen_kappa([[counts[truth, said] for said in levels] for truth in levels], quadratic=True)
 
     def to_json(self) -> JsonObject:
-        """Return the figures as JSON data; the 95 % intervals take dialogues as the sample."""
+        """Return the figures as JSON data; the 95 % intervals treat dialogues as the sample."""
         return {
             "labels": len(self.pairs),
             "decided": len(self.decided),
@@ -285,7 +285,7 @@ class Agreement:
         return self._listed(lambda pair: pair.said == UNDECIDED)
 
     def _listed(self, wanted: Callable[[LabelPair], bool]) -> tuple[ListedLabel, ...]:
-        """Return the labels that a test picks, in the order of answers and requirements."""
+        """Return the labels that pass a test, in the order of answers and requirements."""
         rows = []
         for number, dialogue in enumerate(self.held):
             for requirement, mark, label in dialogue.labels:
@@ -297,7 +297,7 @@ class Agreement:
         return tuple(rows)
 
     def groups(self) -> dict[str, dict[str, LabelGroup]]:
-        """Return the labels grouped as a whole, by kind, check, language, style, and by who decided them."""
+        """Return the labels in groups: all together, by kind, check, language, style, and by their source."""
         names_of = ("all", "kind", "check", "language", "style", "by")
         pairs: dict[str, dict[str, list[LabelPair]]] = {name: {} for name in names_of}
         for number, dialogue in enumerate(self.held):
@@ -314,12 +314,12 @@ class Agreement:
         }
 
     def answers(self) -> dict[str, Counter[str]]:
-        """Return the colours that the judge gives right answers (all required is kept) and wrong ones."""
+        """Return the judge's colours for right answers (all requirements met) and wrong answers."""
         known = [each for each in self.held if each.kept is not None]
         return {truth: Counter(each.colour for each in known if _rightness(each.kept) == truth) for truth in _RIGHTNESS}
 
     def scores(self) -> dict[str, JsonObject]:
-        """Return for each metric how far the judge's scores are from the true ones (MapSatisfyBench, B.2)."""
+        """Return for each metric the deviation of the judge's scores from the true scores (MapSatisfyBench, B.2)."""
         pairs: dict[str, list[tuple[str, float, float]]] = {name: [] for name in SCORES}
         open_ = Counter[str]()
         for dialogue in self.held:
@@ -334,7 +334,7 @@ class Agreement:
 
     @property
     def votes(self) -> float | None:
-        """The average share of pairs of votes that agree on a label; None where there was one vote."""
+        """The average share of pairs of votes that agree on a label; None if there was only one vote."""
         labels = (label for each in self.held for label in each.card.labels)
         shares = [share for label in labels if (share := votes_agree(label.votes)) is not None]
         return sum(shares) / len(shares) if shares else None
@@ -453,12 +453,12 @@ def answer_table(agreement: Agreement) -> Iterator[str]:
 
 
 def _count(cell: JsonObject, total: int) -> str:
-    """Return a count with its share in words; a dash where the total is 0."""
+    """Return a count with its share in words; a dash if the total is 0."""
     return "-" if not total else f"{cell['n']} ({cell['value']:.1%})"
 
 
 def _shown(figure: JsonObject) -> str:
-    """Return a figure with its interval as text; a dash where it has no value."""
+    """Return a figure with its interval as text; a dash if it has no value."""
     if figure["value"] is None:
         return "-"
     if figure["low"] is None:
@@ -530,7 +530,7 @@ def _rate(labels: Sequence[tuple[int, bool]], level: float) -> JudgeRate:
 
 
 def _figures(labels: int, right: int, dialogues: int, level: float) -> tuple[float | None, float | None]:
-    """Return a share and its one-sided Wilson lower bound with dialogues as the sample; None where there is nothing to count."""
+    """Return a share and its one-sided Wilson lower bound with dialogues as the sample; None if there are none."""
     if not labels or not dialogues:
         return None, None
     interval = wilson_interval(right / labels, dialogues, level=2 * level / 100 - 1)
@@ -545,7 +545,7 @@ def _reaches(low: float | None, least: float) -> bool:
 
 
 def lacking(rates: Mapping[str, JudgeRate], required: Mapping[str, float], level: float) -> Iterator[str]:
-    """Yield a message for each rate with a lower bound below the required one, with how many more dialogues would do."""
+    """Yield a message for each rate whose lower bound is too low, with the number of additional dialogues needed."""
     for name, least in required.items():
         rate = rates[name]
         if _reaches(rate.low, least):
@@ -577,7 +577,7 @@ def certificate_of(
 
 
 def _judged_by(manifest: RunManifest, suite: Suite) -> dict[str, Any]:
-    """Return what identifies a run's judge in a certificate: suite, judge, model, votes, version and prompts."""
+    """Return the identity of a run's judge for a certificate: suite, judge, model, votes, version and prompts."""
     from pytest_mapsat.judges import PROMPTS  # noqa: PLC0415  a run loads the judge that asks a model only where it is asked for
 
     judge, _, model = manifest.judge.spec.partition(":")
@@ -595,7 +595,7 @@ def _judged_by(manifest: RunManifest, suite: Suite) -> dict[str, Any]:
 
 
 def write_certificate(path: Path, certificate: JudgeCertificate) -> None:
-    """Write a certificate to a file, always in the same bytes. Raises UsageError where that fails."""
+    """Write a certificate to a file in a canonical form. Raises UsageError if writing fails."""
     text = json.dumps(certificate.model_dump(mode="json", by_alias=True), ensure_ascii=False, indent=2)
     try:
         with replacing(path) as file:
@@ -636,7 +636,7 @@ def read_certificate(path: Path) -> JudgeCertificate:
 
 
 def uncertified(suites: Iterable[Suite], manifest: RunManifest) -> Iterator[str]:
-    """Yield a message for each suite that requires a certificate the run's judge lacks, with the commands to get one."""
+    """Yield a message for each suite whose required certificate the run's judge lacks, with the commands to create it."""
     for suite in suites:
         terms = suite.manifest.judge
         if not terms.certified:
@@ -654,7 +654,7 @@ def uncertified(suites: Iterable[Suite], manifest: RunManifest) -> Iterator[str]
 
 
 def _refusal(suite: Suite, manifest: RunManifest, required: Mapping[str, float]) -> str:
-    """Return why a suite's certificate does not cover the judge of a run; empty where it does."""
+    """Return why a suite's certificate does not cover the judge of a run; empty if it does."""
     path = suite.root / CERTIFICATE
     if not path.exists():
         return f"there is no {shown_path(path)}"
@@ -679,7 +679,7 @@ def _at_standard_level(rate: JudgeRate) -> JudgeRate:
 
 
 def certificate_table(rates: Mapping[str, Mapping[str, JudgeRate]], level: float) -> Iterator[str]:
-    """Yield the report on rates: for each kind of label, kept requirements that passed and broken ones that failed."""
+    """Yield the report on rates: for each kind of label, the met requirements that passed and the broken ones that failed."""
     yield f"{'requirements that are read':<28}{'kept':>6}{'passed':>8}{'tpr':>7}{'broken':>8}{'failed':>8}{'tnr':>7}"
     for kind, both in rates.items():
         cells = "".join(

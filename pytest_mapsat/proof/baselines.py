@@ -73,7 +73,7 @@ _WIDE = 12
 
 
 class CaseReading(Noun):
-    """What somebody who read cases as a user would found wrong in them; a model is never called a person.
+    """Errors found in cases by a reviewer who read them as a user; the record states whether the reviewer was a person or a model.
 
     ``cases``: how many were read; ``defects``: found in these; ``note``: which cases, and whether the reader had written them.
     """
@@ -92,7 +92,7 @@ class CaseReadings(Noun):
 
 
 def read_case_readings(suite: Suite) -> tuple[CaseReading, ...]:
-    """Return the readings of ``data/readings.yaml`` in a suite; none where there is no such file. Raises SuiteError."""
+    """Return the readings of ``data/readings.yaml`` in a suite; none if the file does not exist. Raises SuiteError."""
     path = suite.root / "data" / "readings.yaml"
     if not path.exists():
         return ()
@@ -106,7 +106,7 @@ def read_case_readings(suite: Suite) -> tuple[CaseReading, ...]:
 
 @dataclass(frozen=True)
 class SuiteWorth:
-    """The scores of the baselines on a suite, and what they show about it.
+    """The scores of the baselines on a suite, and the conclusions about the suite.
 
     Attributes:
         manifest: what its manifest says.
@@ -124,7 +124,7 @@ class SuiteWorth:
 
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Mapping[str, Aggregate]]]:
-        """The metrics of each baseline over all cases (key ``""``), and for each value of the attribute ``query`` if several."""
+        """The metrics of each baseline over all cases (key ``""``), and for each value of the attribute ``query`` if there are several."""
         values = sorted({case.attributes.get("query", "") for case in self.cases})
         wanted = [""] + [value for value in values if value and values[1:]]
 
@@ -137,7 +137,7 @@ class SuiteWorth:
 
     @cached_property
     def joined_steps(self) -> tuple[tuple[str, str, str], ...]:
-        """The pairs of baselines and the metrics by which their intervals do not separate them: lower, higher, metric."""
+        """The pairs of baselines whose intervals overlap in a metric: lower, higher, metric."""
         summary = self.groups[""]
         return tuple(
             (lower, higher, metric)
@@ -190,14 +190,14 @@ class SuiteWorth:
         return {name: dict(sorted(values.items())) for name, values in counts.items() if values}
 
     def counts(self, most: int) -> Iterator[tuple[str, str]]:
-        """Yield each name of the balance with its counts in words, or the number of its values where more than ``most``."""
+        """Yield each name of the balance with its counts in words, or with the number of its values if there are more than ``most``."""
         for name, values in self.balance.items():
             each = ", ".join(f"{value} {count}" for value, count in values.items())
             yield name, each if len(values) <= most else f"{len(values)} values"
 
     @cached_property
     def requirements(self) -> Mapping[str, tuple[int, int]]:
-        """For each kind, the number of requirements and the number of those with a check."""
+        """The number of requirements of each kind, and the number of those with a check."""
         every = [requirement for case in self.cases for requirement in case.truth.requirements]
         kinds = ("asked", "hard", "soft", "fact", "policy")
         of_kind = {kind: [requirement for requirement in every if requirement.kind == kind] for kind in kinds}
@@ -205,7 +205,7 @@ class SuiteWorth:
 
     @property
     def variety(self) -> Mapping[str, str]:
-        """How many kinds of cases, wordings of queries and other texts there are, by the attributes ``kind`` and ``wording``, and what is decided without reading prose."""
+        """The variety of the suite: numbers of kinds, wordings and other texts, and the share decided without reading prose."""
         queries = {normalise(case.visible.query) for case in self.cases}
         counted = {f"{name}s": len(self.balance.get(f"attributes.{name}", ())) for name in ("kind", "wording")}
         sure = [[requirement.machine_sure for requirement in case.truth.requirements] for case in self.cases]
@@ -218,7 +218,7 @@ class SuiteWorth:
         }
 
     def warnings(self) -> Iterator[str]:
-        """Yield warnings about what makes the suite unable to tell agents apart."""
+        """Yield warnings about properties that make the suite unable to distinguish agents."""
         for lower, higher, metric in self.joined_steps:
             yield f"{lower} and {higher} are not apart in {metric.upper()} by their intervals"
         if self.idle:
@@ -251,7 +251,7 @@ class SuiteWorth:
 
 
 def _above(higher: Aggregate | None, lower: Aggregate | None) -> bool:
-    """Return whether the interval of one mean lies entirely above that of another; False where one is unknown."""
+    """Return whether the interval of one mean lies entirely above the interval of another; False if one is unknown."""
     if higher is None or lower is None or higher.low is None or lower.high is None:
         return False
     return higher.low > lower.high
@@ -263,7 +263,7 @@ def _part(some: int, every: int) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    """Return a number with its noun, plural where needed."""
+    """Return a number with its noun, in the plural if needed."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
@@ -274,14 +274,14 @@ def _listed(pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def value_text(value: Aggregate | None) -> str:
-    """Return a mean as text, as two bounds where labels are undecided; a dash where there is none."""
+    """Return a mean as text, or as two bounds if labels are undecided; a dash if there is no mean."""
     if value is None or value.bounds is None:
         return "-"
     return f"{value.mean:.2f}" if value.mean is not None else f"{value.bounds[0]:.2f}-{value.bounds[1]:.2f}"
 
 
 def interval_text(value: Aggregate | None) -> str:
-    """Return the interval of a mean as text; empty where it has none."""
+    """Return the interval of a mean as text; empty if there is none."""
     if value is None or value.low is None or value.high is None:
         return ""
     return f"({value.low:.2f}-{value.high:.2f})"
@@ -431,7 +431,7 @@ _DAY, _MOST_CLAUSES = 24 * 60, 24
 
 
 class ProposedThing(NamedTuple):
-    """A thing that an answer proposes: its name, and all fields that results have for it."""
+    """A thing that an answer recommends: its name, and all fields in the results."""
 
     name: str
     record: dict[str, Json]
@@ -440,7 +440,7 @@ class ProposedThing(NamedTuple):
 def sentences_about(
     context: JudgedDialogue, things: Sequence[ProposedThing], wanted: Sequence[Requirement], vocabulary: Vocabulary
 ) -> list[str]:
-    """Return the sentences of a plain answer: each proposal with the results about it, then phrases that checks want.
+    """Return the sentences of a plain answer: each recommendation with its results, then phrases that checks require.
 
     Args:
         context: the dialogue up to the reply, with the evidence of its calls.
@@ -465,7 +465,7 @@ def sentences_about(
 
 
 def joined(sentences: Sequence[str], case: Case) -> str:
-    """Return sentences joined to one reply in the language of the case."""
+    """Return sentences joined into one reply in the language of the case."""
     return ("" if case.language.startswith("zh") else " ").join(sentences)
 
 
@@ -500,7 +500,7 @@ def _figures(
 
 
 def _closest(context: JudgedDialogue, keys: frozenset[str]) -> Iterator[tuple[frozenset[str], KnownFigure]]:
-    """Yield the tool figures by role, each with the proposed things it is about; those about most things take precedence."""
+    """Yield the tool figures by role, each with the recommended things to which they apply; those of most things take precedence."""
     figures: dict[tuple[str | None, str], dict[frozenset[str], KnownFigure]] = {}
     for figure in context.evidence.figures:
         about = keys & frozenset(figure.subject)
@@ -512,7 +512,7 @@ def _closest(context: JudgedDialogue, keys: frozenset[str]) -> Iterator[tuple[fr
 
 
 def _arrival(context: JudgedDialogue, minutes: float, zh: bool) -> Iterator[str]:
-    """Yield the sentence with the arrival time after a way of this many minutes; nothing where the time is not known."""
+    """Yield the sentence with the arrival time after a trip of a number of minutes; nothing if the current time is unknown."""
     now = context.visible.context.now if context.visible else None
     if now and len(now) > 15 and now[13] == ":":  # noqa: PLR2004  2026-03-01T18:22
         clock = (int(now[11:13]) * 60 + int(now[14:16]) + round(minutes)) % _DAY
@@ -535,7 +535,7 @@ def _identities(context: JudgedDialogue, key: str, zh: bool) -> Iterator[str]:
 
 
 def _phrases(wanted: Sequence[Requirement]) -> Iterator[str]:
-    """Yield the phrases that checks look for: the first of alternatives, and all of those required together."""
+    """Yield the phrases that checks search for: the first of alternatives, and all phrases required together."""
     for requirement in wanted:
         for check in requirement.leaves:
             if isinstance(check, Says):
@@ -573,7 +573,7 @@ def dialogue_of(case: Case, suite: Suite, kind: str) -> Dialogue:
 
 
 def _first_found(case: Case, suite: Suite) -> Dialogue:
-    """Return the dialogue that makes the oracle's first call which finds things, with no more than it requires, and proposes the first of them."""
+    """Return the dialogue that makes a minimal form of the oracle's first finding call and recommends the first result."""
     for planned in _plan_of(case, suite, play_oracle(case, suite)):
         required = planned.tool.parameters.get("required", ())
         plain = {name: value for name, value in planned.call.arguments.items() if name in required}
@@ -604,7 +604,7 @@ class _Thing:
 
     @property
     def key(self) -> str:
-        """The key that identifies it across results: its id, else its folded name."""
+        """The key that identifies the thing across results: its id, otherwise its folded name."""
         return self.id or fold_phrase(self.name)
 
 
@@ -619,14 +619,14 @@ def _things_in(tool: Tool, result: Json) -> list[_Thing]:
 
 
 def _record_of(thing: _Thing, results: Iterable[tuple[Tool, Json]]) -> dict[str, Json]:
-    """Return all fields that results have for a thing."""
+    """Return all fields of a thing in the results."""
     others = (other for tool, result in results for other in _things_in(tool, result) if other.key == thing.key)
     return {name: value for other in others for name, value in other.record.items()}
 
 
 @dataclass
 class _Planned:
-    """A call of the oracle, with the things that it uses and finds.
+    """A call of the oracle, with the things that the call uses and finds.
 
     ``uses``: the things of earlier calls that its arguments name; ``own``: those of its result that the oracle goes on with, the first ``count`` of them being proposed;
     ``from_nowhere``: its arguments have the id of a thing that no earlier call returned and the user did not give: who is not the oracle cannot make it.
@@ -642,7 +642,7 @@ class _Planned:
 
 
 class _Reply(NamedTuple):
-    """A reply with its calls. ``met``: the requirements that it meets; ``decisive``: the sentences that labels of these quote; ``names``: the things that it proposes."""
+    """A reply with its calls: the requirements that it meets, the decisive sentences quoted by labels, and the recommended things."""
 
     calls: tuple[PlannedCall, ...] = ()
     steps: tuple[Step, ...] = ()
@@ -659,7 +659,7 @@ _Setting = tuple[bool, dict[tuple[str, str], Json]]
 
 
 class _Search:
-    """Searches for the first proposal that meets some requirements."""
+    """Searches for the first recommendation that meets some requirements."""
 
     def __init__(self, case: Case, suite: Suite, kind: str, wanted: Sequence[Requirement]) -> None:
         self._case, self._suite, self._kind, self._wanted = case, suite, kind, wanted
@@ -670,7 +670,7 @@ class _Search:
         self._plan = _plan_of(case, suite, play_oracle(case, suite))
 
     def best(self) -> _Reply:
-        """Return the first reply that does as well as the oracle's own proposal in plain words, cut to the parts that it needs."""
+        """Return the first reply that matches the oracle's own recommendation in plain words, cut to its necessary parts."""
         setting, goal = self._settled()
         wanted = goal.met | {requirement.id for requirement in self._case.truth.asked if requirement.leaves}
         may_do: _Reply | None = None
@@ -686,7 +686,7 @@ class _Search:
         return self._shortened(reply, goal.met, naming=True)
 
     def _shortened(self, reply: _Reply, goal: frozenset[str], *, naming: bool = False) -> _Reply:
-        """Return a reply without sentences that the goal does not need; ``naming``: keep those that name a proposal."""
+        """Return a reply without sentences that the goal does not need; ``naming``: keep sentences that name a recommendation."""
         kept = {sentence for sentence in reply.sentences if naming and any(name in sentence for name in reply.names)}
         decisive = [sentence for sentence in reply.sentences if sentence in kept or sentence in reply.decisive]
         shorter = self._said(reply, decisive) if decisive else reply
@@ -701,7 +701,7 @@ class _Search:
         return reply
 
     def _settled(self) -> tuple[_Setting, _Reply]:
-        """Return the plainest setting of the calls in which the oracle's own proposal does best, with its reply."""
+        """Return the simplest setting of the calls in which the oracle's own recommendation scores best, with its reply."""
         best: tuple[_Setting, _Reply] | None = None
         for setting in islice(self._settings(), _MOST_SETTINGS):
             for reply in islice(self._replies(setting, own=True), 1):
@@ -714,13 +714,13 @@ class _Search:
         return best
 
     def _worth(self, reply: _Reply) -> tuple[int, float]:
-        """Return how many asked requirements a reply meets, and the total weight of the others it meets."""
+        """Return the number of asked requirements that a reply meets, and the total weight of all other met requirements."""
         asked = sum(requirement.id in reply.met for requirement in self._case.truth.asked)
         others = [requirement for requirement in self._wanted if requirement.kind != "asked"]
         return asked, sum(weight_of(requirement) for requirement in others if requirement.id in reply.met)
 
     def _settings(self) -> Iterator[_Setting]:
-        """Yield ways to make the calls, plainest first, with arguments left out or at known values; last as the oracle does."""
+        """Yield ways to make the calls, simplest first, with omitted or known arguments; the oracle's own way comes last."""
         dials: dict[tuple[str, str], list[Json]] = {}
         for planned in self._plan:
             for name, value in planned.call.arguments.items():
@@ -734,7 +734,7 @@ class _Search:
         yield True, {}
 
     def _in_order(self, tool: Tool, name: str, options: Sequence[Json]) -> list[Json]:
-        """Return the values of a parameter, those mentioned in the query first."""
+        """Return the values of a parameter, starting with values mentioned in the query."""
         match = tool.match.get(name)
         query = self._case.visible.query
 
@@ -746,7 +746,7 @@ class _Search:
         return sorted(options, key=unsaid)
 
     def _replies(self, setting: _Setting, *, own: bool = False) -> Iterator[_Reply]:
-        """Yield replies that propose the found things in result order; ``own``: only the oracle's choice."""
+        """Yield replies that recommend the found things in result order; ``own``: only the oracle's choice."""
         for calls, chosen in self._walk(setting, 0, (), {}, own=own):
             things = tuple(thing for at in chosen for thing in chosen[at] if thing.name)
             steps = self._steps(calls)
@@ -766,7 +766,7 @@ class _Search:
         *,
         own: bool,
     ) -> Iterator[tuple[tuple[PlannedCall, ...], dict[int, tuple[_Thing, ...]]]]:
-        """Yield the calls for each choice among the things they return, with the choices, depth first."""
+        """Yield the calls for each choice among their results, with the choices, depth first."""
         for index in range(at, len(self._plan)):
             planned = self._plan[index]
             call = self._call(planned, setting, chosen)
@@ -792,7 +792,7 @@ class _Search:
     def _call(
         self, planned: _Planned, setting: _Setting, chosen: Mapping[int, tuple[_Thing, ...]]
     ) -> PlannedCall | None:
-        """Return a call of the oracle adapted to the chosen things; None where this baseline does not make it."""
+        """Return a call of the oracle adapted to the chosen things; None if this baseline does not make the call."""
         all_calls, dials = setting
         reads_profile = planned.tool.profile
         if reads_profile and self._kind == "surface":
@@ -826,18 +826,18 @@ class _Search:
         return self._played[name]
 
     def _record(self, thing: _Thing, steps: Sequence[Step]) -> dict[str, Json]:
-        """Return all fields that the results of some steps have for a thing."""
+        """Return all fields of a thing in the results of some steps."""
         tools = self._suite.tools
         return _record_of(thing, ((tools[step.tool], step.result) for step in steps if step.tool in tools))
 
     def _output(self, steps: Sequence[Step], chosen: Mapping[int, tuple[_Thing, ...]]) -> JsonObject | None:
-        """Return the oracle's structured output with the chosen things in place of its own; None where it is empty."""
+        """Return the oracle's structured output with the chosen things instead of its own; None if the output is empty."""
         pairs = [pair for index, things in chosen.items() for pair in zip(self._plan[index].own, things, strict=False)]
         planned = [(call.tool, call.result) for call in self._plan]
         full = [(_record_of(old, planned), self._record(new, steps)) for old, new in pairs]
 
         def valued(key: str, value: Json) -> Json:
-            """Return a value of the oracle's thing replaced by the same field of the chosen one."""
+            """Return a value of the oracle's thing replaced by the same field of the chosen thing."""
             for old, new in full:
                 fields = [key, *old] if key in old else [*old]
                 field_of = next((name for name in fields if old[name] == value and name in new), None)
@@ -860,11 +860,11 @@ class _Search:
         return make_sandbox(self._case, self._suite).setup
 
     def _context(self, reply: _Reply) -> JudgedDialogue:
-        """Return the dialogue with a reply as the judge reads it, with the searched requirements only."""
+        """Return the dialogue with a reply in the form that the judge reads, with only the searched requirements."""
         return self._judge.context(self._narrow, self._trajectory(reply))
 
     def _said(self, reply: _Reply, sentences: Sequence[str]) -> _Reply:
-        """Return a reply made of other sentences, judged: which requirements it meets and which sentences decide."""
+        """Return a reply made of other sentences, judged: the requirements that it meets and the decisive sentences."""
         reply = reply._replace(sentences=tuple(sentences), text=joined(sentences, self._case))
         labels = self._judge.judge(self._narrow, self._trajectory(reply)).labels
         passed = [label for label in labels if label.value == 1]
@@ -876,7 +876,7 @@ class _Search:
 
 
 def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
-    """Return the oracle's calls, each with the things it uses from earlier calls and those it finds."""
+    """Return the oracle's calls, each with the things that it uses from earlier calls and the things that it finds."""
     judge = ChecksJudge(suite.tools, suite.vocabulary, suite=suite)
     standings = judge.context(case, oracle).standings("last")
     order = {key: at for at, (key, standing) in enumerate(standings.items()) if standing.proposed is not False}
@@ -915,7 +915,7 @@ def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
 
 
 def _names(arguments: JsonObject, tool: Tool, thing: _Thing, case: Case) -> bool:
-    """Return whether arguments refer to a thing by id, name or point, and not just to where the user is."""
+    """Return whether arguments refer to a thing by id, name or point, and not only to the user's location."""
     here = case.visible.context.location
     texts = {value for value in thing.texts.values() if isinstance(value, str)}
     if any(value in texts for value in _scalars_in(arguments)):
@@ -966,12 +966,12 @@ def _swapped(value: Json, pairs: Sequence[tuple[_Thing, _Thing]]) -> Json:
 
 
 def _stands_in(word: str, text: str) -> bool:
-    """Return whether a text contains a word or all words of a phrase; a Chinese one anywhere."""
+    """Return whether a text contains a word, or all words of a phrase; a Chinese phrase may occur anywhere."""
     return {*tokens(word)} <= {*tokens(text)} if word.isascii() else word in text
 
 
 def _changed(value: Json, change: Callable[[str, Json], Json], key: str = "") -> Json:
-    """Return data with each scalar replaced by ``change`` of its key and value."""
+    """Return data with each scalar replaced by the result of ``change`` for its key and value."""
     if isinstance(value, dict):
         return {name: _changed(part, change, name) for name, part in value.items()}
     return [_changed(part, change, key) for part in value] if isinstance(value, list) else change(key, value)

@@ -53,7 +53,7 @@ from .oracles import play_oracle
 
 @dataclass(frozen=True)
 class NamedThing:
-    """A name that tools returned, with all records of that name and the tools that returned it."""
+    """A name that tools returned, with all records of the name and the tools that returned it."""
 
     name: str
     records: tuple[JsonObject, ...]
@@ -64,11 +64,11 @@ class NamedThing:
         return {value for record in self.records if isinstance(value := record.get(key), str)}
 
     def is_one_of(self, names: Iterable[str]) -> bool:
-        """Return whether its name contains one of the given names."""
+        """Return whether the thing's name contains one of the given names."""
         return any(fold_phrase(name) in fold_phrase(self.name) for name in names)
 
     def suits(self, check: Recommends) -> bool | None:
-        """Return whether it fits a check's ``any_of`` and ``where``; None where its records differ."""
+        """Return whether the thing matches a check's ``any_of`` and ``where``; None if its records differ."""
         if check.any_of and not self.is_one_of(check.any_of):
             return False
         answers = {bool(fits_row(check.where, record)) for record in self.records}
@@ -111,12 +111,12 @@ class OracleRun:
 
     @cached_property
     def context(self) -> JudgedDialogue:
-        """The dialogue as the judge reads it."""
+        """The dialogue in the form that the judge reads."""
         return JudgedDialogue.of(self.case, self.trajectory, self.tools, vocabulary=self.vocabulary)
 
     @cached_property
     def document(self) -> Document:
-        """The last reply that is not blank, read."""
+        """The last reply that is not blank, parsed."""
         return self.context.replies[-1]
 
     @property
@@ -141,7 +141,7 @@ class OracleRun:
 
     @cached_property
     def evidence(self) -> tuple[Quote, ...]:
-        """The words of the last reply that passed labels rest on, in text order without repetition."""
+        """The words of the last reply on which passed labels are based, in text order without repetition."""
         quotes = {quote for label in self.verdict.labels if label.outcome == "passed" for quote in label.quotes}
         own = (quote for quote in quotes if quote.turn == self.document.turn and quote.end > quote.start)
         return tuple(sorted(own, key=lambda quote: (quote.start, quote.end)))
@@ -167,7 +167,7 @@ class OracleRun:
         return evaluate(check, self.context)
 
     def returned(self, check: Number | ClockTime) -> list[Json]:
-        """Return the values at the paths that a check compares with, from all answered calls."""
+        """Return the values at the paths in a check's comparison, from all answered calls."""
         answered = [step for step in self.trajectory.calls if step.status == "ok"]
         pairs = [(bound, step) for bound in check.bounds for step in answered if step.tool == bound.tool]
         return [value for bound, step in pairs for value in values_at(step.result, bound.path)]
@@ -184,7 +184,7 @@ class OracleRun:
 
     @property
     def output(self) -> JsonObject:
-        """The structured output of the last reply; empty where it has none."""
+        """The structured output of the last reply; empty if there is none."""
         return self.trajectory.turns[self.document.turn].output or {}
 
     def handing(self, output: JsonObject | None) -> Trajectory:
@@ -192,7 +192,7 @@ class OracleRun:
         return self._last(output=output)
 
     def with_calls(self, tool: str, change: Callable[[JsonObject], JsonObject | None]) -> Trajectory:
-        """Return the dialogue with the arguments of a tool's calls changed; a call is removed where ``change`` returns None."""
+        """Return the dialogue with changed arguments in a tool's calls; a call is removed if ``change`` returns None."""
         turns = []
         for turn in self.trajectory.turns:
             steps: list[Step] = []
@@ -217,11 +217,11 @@ class OracleRun:
 
 
 def _words_gone(run: OracleRun, text: str) -> Breaks:
-    """Return a test for checks on words and names that a new last reply breaks by lacking all wanted phrases."""
+    """Return a test for checks on words and names that a new last reply fails because it lacks all required phrases."""
     before, after = fold_phrase(run.text), fold_phrase(text)
 
     def gone(phrases: Iterable[str]) -> bool:
-        """Return whether the old reply had one of the phrases and the new one has none."""
+        """Return whether the old reply had one of the phrases and the new reply has none."""
         wanted = [fold_phrase(phrase) for phrase in phrases]
         return any(phrase in before for phrase in wanted) and not any(phrase in after for phrase in wanted)
 
@@ -240,7 +240,7 @@ def _words_gone(run: OracleRun, text: str) -> Breaks:
 
 
 def _proposed(run: OracleRun, new: NamedThing, *, instead_of: NamedThing | None = None) -> Breaks:
-    """Return a test for checks on choices that a new proposal breaks, added or ``instead_of`` another one."""
+    """Return a test for checks on choices that a new recommendation breaks, either added or ``instead_of`` another."""
 
     def breaks(check: Check, finding: Finding) -> bool:
         """Return whether the new proposal breaks a check on choices."""
@@ -259,7 +259,7 @@ def _proposed(run: OracleRun, new: NamedThing, *, instead_of: NamedThing | None 
 
 
 def _any_breaks(*parts: Breaks) -> Breaks:
-    """Return a test that holds where one of several tests holds."""
+    """Return a test that passes if one of several tests passes."""
     return lambda check, finding: any(part(check, finding) for part in parts)
 
 
@@ -267,7 +267,7 @@ _TOLD = ("address", "phone", "hours")
 
 
 def another_place(run: OracleRun) -> Iterator[Mutant]:
-    """Yield mutants that name another returned place instead, with its own details or with those of the first."""
+    """Yield mutants that name another returned place instead, with its own details or with the original details."""
     for old in run.named:
         for new in run.things:
             if new in run.named or not old.tools & new.tools or old.name in new.name or new.name in old.name:
@@ -285,7 +285,7 @@ def another_place(run: OracleRun) -> Iterator[Mutant]:
 
 
 def second_choice(run: OracleRun) -> Iterator[Mutant]:
-    """Yield mutants that propose a further place: after the answer, before it, or as a stop on the way."""
+    """Yield mutants that recommend another place: after the answer, before it, or as a stop on the way."""
     for new in run.things:
         if new in run.named:
             continue
@@ -314,7 +314,7 @@ def swapped_order(run: OracleRun) -> Iterator[Mutant]:
 
 
 def dropped_constraint(run: OracleRun) -> Iterator[Mutant]:
-    """Yield mutants without a sentence or clause that a passed label rests on."""
+    """Yield mutants without a sentence or clause on which a passed label is based."""
     spans = {_sentence(run, quote) for quote in run.evidence} | {_clause(run, quote) for quote in run.evidence}
     for start, end in sorted(spans):
         if end - start < len(run.text.strip()):
@@ -339,10 +339,10 @@ def _clause(run: OracleRun, quote: Quote) -> tuple[int, int]:
 
 
 def _left_out(start: int, end: int, text: str) -> Breaks:
-    """Return a test for checks with all evidence between ``start`` and ``end``, which is left out; ``text``: what remains."""
+    """Return a test for checks whose evidence all lies in the removed span from ``start`` to ``end``; ``text``: the remaining text."""
 
     def breaks(check: Check, finding: Finding) -> bool:
-        """Return whether everything that a check rests on was left out."""
+        """Return whether all evidence of a check was removed."""
         if not isinstance(check, Number | ClockTime | Recommends) or check.if_absent != "fail" or not finding.quotes:
             return False
         left = any(quote.text in text for quote in finding.quotes)
@@ -398,7 +398,7 @@ def _written(run: OracleRun) -> Iterator[tuple[Quantity, re.Match[str]]]:
 
 
 def _other_figure(run: OracleRun, span: tuple[int, int], strays: Callable[[Number | ClockTime], bool]) -> Breaks:
-    """Return a test for checks that rest on a changed figure and do not allow its new value (``strays``)."""
+    """Return a test for checks that depend on a changed figure and do not allow its new value (``strays``)."""
 
     def breaks(check: Check, finding: Finding) -> bool:
         """Return whether a check rests on the changed figure and does not allow its new value."""
@@ -437,7 +437,7 @@ def value_off(run: OracleRun) -> Iterator[Mutant]:
 
 
 def _off(value: float, factor: float) -> str:
-    """Return a value times a factor as text, as a whole number where it was one and rounding changes little."""
+    """Return a value times a factor as text; a whole number stays whole if rounding changes little."""
     changed = value * factor
     whole = round(changed)
     close = abs(whole / value - factor) <= 0.1  # noqa: PLR2004  half of the change that is made
@@ -511,7 +511,7 @@ def dropped_call(run: OracleRun) -> Iterator[Mutant]:
 
 
 def other_argument(run: OracleRun) -> Iterator[Mutant]:
-    """Yield mutants in which a tool was called for another way of travelling."""
+    """Yield mutants in which a tool was called with another way of travelling."""
     for tool in dict.fromkeys(step.tool for step in run.trajectory.calls if "mode" in step.arguments):
         modes = {str(step.arguments.get("mode")) for step in run.trajectory.calls if step.tool == tool}
         for new in [mode for mode in ("transit", "walking", "driving") if mode not in modes][:1]:
@@ -542,7 +542,7 @@ def other_id(run: OracleRun) -> Iterator[Mutant]:
 
 
 def _handed_over(run: OracleRun) -> Iterator[tuple[Output, str, list[JsonObject], int]]:
-    """Yield the checks that look up ids in an output list, each with the id's key, the list, and an entry's index."""
+    """Yield the checks that look up ids in an output list, each with the id's key, the list, and the index of an entry."""
     for requirement in run.case.truth.requirements:
         for check in requirement.leaves:
             if not isinstance(check, Output) or check.id is None or not check.path or "." in check.path + check.id:
@@ -561,10 +561,10 @@ def _rows(run: OracleRun, check: Output) -> list[Mapping[str, Json]]:
 
 
 def _handing(run: OracleRun, changed: Output, entries: list[JsonObject], words: str) -> Mutant:
-    """Return the mutant that hands over other entries in the list of an output check."""
+    """Return the mutant with other entries in the list of an output check."""
 
     def breaks(check: Check, _finding: Finding) -> bool:
-        """Return whether the new entries fail a check: not one entry is meant, or the row of one does not fit."""
+        """Return whether the new entries fail a check: no single entry matches, or its row does not."""
         if not isinstance(check, Output) or check.id is None or check.path != changed.path:
             return False
         meant = [entry for entry in entries if not check.entry or fits_row(check.entry, entry)]
@@ -626,7 +626,7 @@ def _phrases(check: Check) -> tuple[str, ...]:
 
 
 def pasted_results(run: OracleRun) -> Iterator[Mutant]:
-    """Yield the harmless mutant with all results pasted after the answer: mere copies propose nothing."""
+    """Yield the harmless mutant with all results pasted after the answer: copies recommend nothing."""
     results = [step.result for step in run.trajectory.calls if step.status == "ok"]
     if results:
         pasted = "\n".join(json.dumps(result, ensure_ascii=False) for result in results)
@@ -655,7 +655,7 @@ def other_units(run: OracleRun) -> Iterator[Mutant]:
 
 
 def _converted(figure: Quantity, written: float, *, chinese: bool) -> str:
-    """Return a length or duration as text in another unit; empty where it cannot be converted exactly."""
+    """Return a length or duration as text in another unit; empty if the conversion is not exact."""
     value = figure.value
     if figure.unit == "m":
         short = value == written
@@ -690,7 +690,7 @@ _OTHERS = 2
 
 
 def write_changes(case: Case, suite: SandboxSuite, oracle: Trajectory) -> Iterator[tuple[str, Mutant]]:
-    """Yield mutants with changed writing calls that lead to another end than the oracle's, each with its kind.
+    """Yield mutants whose changed writing calls lead to a different end state, each with its kind.
 
     Args:
         case: the case.
@@ -732,7 +732,7 @@ def _changes(
 
 
 def _other_ids(value: Json, step: Step, end: End) -> Iterator[str]:
-    """Yield ids of other rows of a changed table, where the value is the id of the row that the call changed."""
+    """Yield ids of other rows in a changed table, if the value is the id of the changed row."""
     for table in sorted({change.table for change in step.changed if change.id == value}):
         yield from [row_id for row_id in end.state.table(table, key=end.key(table)) if row_id != value][:_OTHERS]
 
@@ -790,7 +790,7 @@ class Trial:
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """The violated requirements that the judge neither lowers nor leaves undecided."""
+        """The violated requirements whose labels the judge neither lowers nor leaves undecided."""
         return tuple(name for name in self.violates if name not in (*self.lowered, *self.undecided))
 
     @property
@@ -837,7 +837,7 @@ class Proof:
 
     @property
     def killed(self) -> tuple[Trial, ...]:
-        """The wrong mutants with all violated requirements lowered by the judge."""
+        """The wrong mutants for which the judge lowered all violated requirements."""
         return tuple(trial for trial in self.wrong if trial.passed and not trial.open)
 
     @property
@@ -847,7 +847,7 @@ class Proof:
 
     @property
     def false_alarms(self) -> tuple[Trial, ...]:
-        """The harmless mutants with a requirement lowered by the judge."""
+        """The harmless mutants for which the judge lowered a requirement."""
         return tuple(trial for trial in self.harmless if not trial.passed)
 
     def to_json(self) -> JsonObject:
@@ -892,7 +892,7 @@ def prove(cases: Iterable[Case], suite: Suite) -> Proof:
 
 
 def _unfit(case: Case, trajectory: Trajectory) -> str:
-    """Return why a case cannot be tried with mutants; empty where it can."""
+    """Return why a case cannot be tested with mutants; empty if it can."""
     if not case.truth.oracle:
         return "it has no oracle dialogue"
     if trajectory.fault is not None:
@@ -901,7 +901,7 @@ def _unfit(case: Case, trajectory: Trajectory) -> str:
 
 
 def _changes_of_words(run: OracleRun, judge: Judge, idle: list[tuple[str, str, str]]) -> Iterator[Trial]:
-    """Yield the trials of the oracle and its mutants; wrong ones that surely break no check are added to ``idle``."""
+    """Yield the trials of the oracle and its mutants; wrong mutants that break no check for certain are added to ``idle``."""
     open_ = tuple(label.requirement for label in run.verdict.labels if label.value is None)
     accused = tuple(label.requirement for label in run.verdict.labels if label.value == 0)
     yield Trial("oracle", run.case.id, "nothing", (), accused, open_, _why(run.labels, accused))
@@ -920,10 +920,10 @@ def _changes_of_words(run: OracleRun, judge: Judge, idle: list[tuple[str, str, s
 
 
 def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
-    """Return the requirements that surely get a lower value than on the oracle, by the checks that a mutant breaks."""
+    """Return the requirements whose value is certainly lower than for the oracle, by the checks that a mutant breaks."""
 
     def holds(check: Check) -> bool | None:
-        """Return whether a check holds on the mutant; None where that is not known."""
+        """Return whether a check passes on the mutant; None if this is unknown."""
         parts = [holds(part) for part in check.parts]
         if isinstance(check, Not):
             return None if parts[0] is None else not parts[0]
@@ -935,7 +935,7 @@ def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
         return not mutant.breaks(check, finding) if finding.passed else None
 
     def level(requirement: Requirement) -> float | None:
-        """Return the value of a requirement on the mutant; None where that is not known."""
+        """Return the value of a requirement on the mutant; None if it is unknown."""
         rules = [(1.0, requirement.check)] if requirement.check is not None else []
         rules += [(rule.level, rule.check) for rule in requirement.levels]
         for reached, check in rules:
@@ -949,7 +949,7 @@ def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
 
 
 def _changes_of_writes(run: OracleRun, suite: Suite, judge: Judge) -> Iterator[Trial]:
-    """Yield the trials of mutants with another end than the oracle's; at least one required requirement must break."""
+    """Yield the trials of mutants with a different end state; at least one required requirement must break."""
     required = tuple(requirement.id for requirement in run.case.truth.required)
     changes = sorted(write_changes(run.case, suite, run.trajectory), key=itemgetter(0))
     for kind, mutants in groupby(changes, itemgetter(0)):
@@ -1028,7 +1028,7 @@ def _row(name: str, wrong: int, killed: int, alarms: int, undecided: int) -> str
 
 
 def _idle(proof: Proof) -> Iterator[str]:
-    """Yield the lines of the report on changes that no check of a case reacts to."""
+    """Yield the lines of the report on changes that do not affect any check of a case."""
     for case in dict.fromkeys(case for case, _, _ in proof.idle):
         yield ""
         yield from wrap(f"not counted: in case {case} no check is surely broken by", columns(), hang=2)
@@ -1064,5 +1064,5 @@ def _summary(proof: Proof) -> Iterator[str]:
 
 
 def _share(part: int, whole: int) -> str:
-    """Return a share in per cent in brackets; empty where the whole is 0."""
+    """Return a share in per cent in brackets; empty if the whole is 0."""
     return f" ({100 * part / whole:.1f} %)" if whole else ""

@@ -95,7 +95,7 @@ def dialogue_remarks(case: Case, suite: Suite) -> Iterator[Remark]:
 
 
 def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[Remark]:
-    """Yield remarks on an oracle that cannot be played to its end, is not answered or does not pass."""
+    """Yield remarks on an oracle that does not play to its end, gets no answer or does not pass."""
     oracle = case.truth.oracle
     for index, (turn, reply) in enumerate(zip(oracle, trajectory.replies, strict=False)):
         steps = [step for step in reply.steps if step.kind == "call"]
@@ -117,7 +117,7 @@ def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[Remark
 
 
 def _is_expected(step: Step, case: Case) -> bool:
-    """Return whether a case expects a call to go unanswered, or asks for this very call whether or not it is answered."""
+    """Return whether a case expects a call to go unanswered, or requires this call whether or not it is answered."""
     expected = (noun for _, noun in nouns_in(case.truth, ("truth",), frozenset({Calls, CallPattern})))
     return any(
         isinstance(noun, Calls | CallPattern)
@@ -130,7 +130,7 @@ def _is_expected(step: Step, case: Case) -> bool:
 
 
 def _at_the_start(case: Case, suite: Suite) -> Iterator[Remark]:
-    """Yield remarks on end requirements that already hold at the start, on a bad reference, and on cases silence passes."""
+    """Yield remarks on end requirements that are already met at the start, on a bad reference, and on cases that silence passes."""
     places = _places(case)
     every = case.truth.requirements
     reading = [wanted for wanted in every if any(isinstance(check, _OF_THE_END) for check in wanted.leaves)]
@@ -213,7 +213,7 @@ def _unanswered(step: Step) -> tuple[str, str]:
 
 
 def _paths(case: Case, recordings: Sequence[Recording], suite: Suite, played: Trajectory | None) -> Iterator[Remark]:
-    """Yield remarks on paths in ``where`` and bounds that no result in the case's sandbox has."""
+    """Yield remarks on paths in ``where`` and bounds that occur in no result of the case's sandbox."""
     computed = ((name, suite.shapes[name]) for name, tool in suite.tools.items() if tool.answer is not None)
     results = [*((recording.tool, recording.result) for recording in recordings), *computed]
     results += [(call.tool, call.result) for call in (played.calls if played else ()) if call.status == "ok"]
@@ -242,7 +242,7 @@ def _paths(case: Case, recordings: Sequence[Recording], suite: Suite, played: Tr
 
 
 def _quotes(case: Case, suite: Suite, played: Trajectory | None) -> Iterator[Remark]:
-    """Yield remarks on paths that scripted answers quote and no result of their calls has."""
+    """Yield remarks on paths in scripted answers that occur in no result of the quoted calls."""
     quoting = [(number, answer) for number, answer in enumerate(case.truth.user.answers) if answer.quoted]
     if not quoting:
         return
@@ -266,7 +266,7 @@ def _quotes(case: Case, suite: Suite, played: Trajectory | None) -> Iterator[Rem
 
 
 def _answers(case: Case, suite: Suite, calls: Sequence[PlannedCall]) -> list[tuple[str, Json]]:
-    """Return the answered calls among some, made in a fresh sandbox: tool and result."""
+    """Return the answered calls of a list, made in a fresh sandbox: tool and result."""
     sandbox = make_sandbox(case, suite, misses=True)
     answers = [(call.tool, sandbox.call(call.tool, dict(call.arguments))) for call in calls]
     return [(tool, answer.result) for tool, answer in answers if answer.status == "ok"]
@@ -283,7 +283,7 @@ def _absent(path: str, results: Sequence[Json], place: _Place, owner: str) -> It
 
 
 def _near(path: str, results: Sequence[Json]) -> str:
-    """Return a hint with the keys at the point where a path leaves the results; empty where there are none."""
+    """Return a hint with the available keys where a path fails; empty if there are none."""
     here = list(results)
     for key in path.split("."):
         below = [member for value in here for member in values_at(value, key)]
@@ -339,11 +339,11 @@ class _OracleDialogue:
         self._question = "\n".join(map(normalise, (*earlier, case.visible.query)))
 
     def _asks(self, form: str) -> bool:
-        """Return whether the question contains a text, given in normal form and not too short."""
+        """Return whether the question contains a text in normal form that is not too short."""
         return len(form) >= _SHORTEST and form in self._question
 
     def guessable(self, expected: ExpectedTool, positions: Mapping[int, int]) -> Iterator[_Problem]:
-        """Yield problems of values that a hop should take from an earlier one but that the question already gives."""
+        """Yield problems of values that the question gives although a hop should take them from an earlier hop."""
         for name, match in expected.match.items():
             bound = getattr(match, "bound", None)
             if not isinstance(bound, Bound):
@@ -358,14 +358,14 @@ class _OracleDialogue:
                     break
 
     def _earlier(self, bound: Bound, at: int) -> FoundValues:
-        """Return the values that a bound match can take from calls before a position."""
+        """Return the values available to a bound match from calls before a position."""
         if bound.call is None:
             return FoundValues(call for call in self._calls[:at] if call.tool == bound.tool)
         index = [tool.key for tool in self._tools].index(bound.call)
         return FoundValues(self._calls[other] for other in self.fulfilled[index] if other < at)
 
     def evidence(self, expected: ExpectedTool, tool: Tool, hop: Sequence[Step]) -> Iterator[_Problem]:
-        """Yield problems of the rows that a hop must find: not declared, not found, or named in the question."""
+        """Yield problems of the rows that a hop must find: undeclared, missing, or named in the question."""
         field, results = ("evidence",), [call.result for call in hop]
         if not expected.evidence_rows:
             return
@@ -389,7 +389,7 @@ class _OracleDialogue:
             yield "question-tells", field, message, "an agent can answer without a search"
 
     def unfulfilled(self, index: int, expected: ExpectedTool) -> Iterator[_Problem]:
-        """Yield why no call of the oracle fulfils an expected tool; nothing if a tool that it waits for is unfulfilled, too."""
+        """Yield the reason why no oracle call fulfils an expected tool; nothing if a prerequisite tool is also unfulfilled."""
         keys = [tool.key for tool in self._tools]
         if any(not self.fulfilled[keys.index(key)] for key in expected.waits_for):
             return
@@ -437,7 +437,7 @@ def _visible_label(oracle: Trajectory) -> Iterator[Remark]:
 
 
 def _label_in(value: Json) -> str | None:
-    """Return the first field of a result that marks a row as right or wrong, as ``key: value``; else None."""
+    """Return the first field of a result that marks a row as right or wrong, as ``key: value``; otherwise None."""
     stack = [value]
     while stack:
         part = stack.pop()
@@ -463,7 +463,7 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class HopQuery:
-    """The oracle's search query for one hop, and where the relevant rows rank in its results.
+    """The oracle's search query for one hop, and the ranks of the relevant rows in its results.
 
     Attributes:
         case: the id of its case.
@@ -502,7 +502,7 @@ class HopQuery:
 
 @dataclass(frozen=True)
 class RetrievalMeasure:
-    """How well a suite's ranked search finds what hops need; ``left_out``: numbers of unmeasured hops, by reason."""
+    """How well a suite's ranked search finds the rows for hops; ``left_out``: numbers of unmeasured hops by reason."""
 
     suite: str
     found: tuple[HopQuery, ...]
@@ -611,7 +611,7 @@ def _queries(
 def _calls_of(
     case: Case, hops: Sequence[ExpectedTool], calls: Sequence[Step], suite: SandboxSuite
 ) -> list[Step | None]:
-    """Return a call for each hop, preferably one that returns its evidence and serves no other hop; None where there is none."""
+    """Return a call for each hop, preferably a call that returns its evidence and serves no other hop; None if there is none."""
     every = dict(zip((id(hop) for hop in case.truth.tools), hop_calls(case.truth.tools, calls), strict=True))
     fulfilled = [list(every[id(hop)]) for hop in hops]
     chosen: dict[int, int] = {}
@@ -628,7 +628,7 @@ def _calls_of(
 
 
 def _relevant(queries: Sequence[HopQuery], rankers: Mapping[str, Ranker]) -> list[frozenset[str]]:
-    """Return for each query the ids of the rows in its part that fit its evidence; each part is read once."""
+    """Return for each query the ids of the matching rows in its part; each part is read once."""
     ids: list[set[str]] = [set() for _ in queries]
     for tool, part in dict.fromkeys((query.hop.name, query.part) for query in queries):
         own = [(at, query.hop) for at, query in enumerate(queries) if (query.hop.name, query.part) == (tool, part)]

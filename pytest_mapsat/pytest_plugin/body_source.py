@@ -25,7 +25,7 @@ _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 class WrittenBlock(NamedTuple):
-    """A ``with`` block of a case, as its source has it. ``text``: None where it is not a literal; ``unread``: the keywords whose values are not literals."""
+    """A ``with`` block in the source of a case. ``text`` is None if it is not a literal; ``unread``: the keywords whose values are not literals."""
 
     kind: str
     text: str | None
@@ -59,7 +59,7 @@ class BodySource:
 
 
 def read_body(function: Any) -> BodySource:
-    """Return what the source of a decorated function shows; little where there is no source."""
+    """Return the parts that the source of a decorated function shows; few if there is no source."""
     plain = unwrap(getattr(function, "__func__", function))
     path, line = shown_path(Path(plain.__code__.co_filename)), plain.__code__.co_firstlineno
     try:
@@ -72,13 +72,13 @@ def read_body(function: Any) -> BodySource:
 
 @lru_cache(maxsize=64)
 def _definitions(text: str) -> dict[tuple[int, str], ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Return the functions of a module by the line of their first decorator, and name."""
+    """Return the functions of a module by name and by the line of their first decorator."""
     functions = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     return {(min([node.lineno, *(each.lineno for each in node.decorator_list)]), node.name): node for node in functions}
 
 
 def slug(text: str) -> str:
-    """Return an id made of a text: its words in small letters; with a digest where that leaves out letters, or is long."""
+    """Return an id made of a text: its words in lower case, with a digest if letters are omitted or the id is long."""
     name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     if len(name) <= _LONGEST_SLUG and name and text.isascii():
         return name
@@ -86,7 +86,7 @@ def slug(text: str) -> str:
 
 
 class _BodyReader:
-    """Reads the source of one function: its blocks, the problems in them, and whether anything outside them can fail."""
+    """Reads the source of one function: its blocks, their problems, and whether code outside them can fail."""
 
     def __init__(self, path: str, definition: ast.FunctionDef | ast.AsyncFunctionDef, text: str) -> None:
         self._path = path
@@ -96,7 +96,7 @@ class _BodyReader:
         self._problems: list[Problem] = []
 
     def read(self) -> BodySource:
-        """Return what the source shows."""
+        """Return the parts of the body that the source shows."""
         body = self._definition.body
         self._look(self._definition, None)
         places: dict[str | None, int] = {}
@@ -113,7 +113,7 @@ class _BodyReader:
         self._problems.append(Problem(self._path, line, message, hint))
 
     def _look(self, node: ast.AST, inside: WrittenBlock | None) -> None:
-        """Note the blocks below a syntax node, and what is wrong with them; ``inside``: the block around the node."""
+        """Note the blocks below a syntax node, and their problems; ``inside``: the block around the node."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Expr) and (has_no_effect(child.value) or _asks(child.value)):
                 message = "it tells whether something holds, and what comes of it is lost"
@@ -173,7 +173,7 @@ def _blocks_of(node: ast.AST) -> Iterator[WrittenBlock]:
 
 
 def _literal(value: ast.expr) -> object:
-    """Return the value of an expression that is a literal; None for any other."""
+    """Return the value of a literal expression; None for any other expression."""
     return value.value if isinstance(value, ast.Constant) else None
 
 
@@ -187,7 +187,7 @@ def _asks(value: ast.expr) -> bool:
 
 
 def can_fail(statements: Sequence[ast.stmt], *, outside: bool = False) -> bool:
-    """Return whether one of the statements can fail a test; ``outside``: they are in no block.
+    """Return whether one of the statements can fail a test; ``outside``: whether they are outside all blocks.
 
     That is an assertion that does not always hold, a raise, ``with pytest.raises``, and a call that stands for itself, such as that of a helper.
     """
@@ -210,5 +210,5 @@ def can_fail(statements: Sequence[ast.stmt], *, outside: bool = False) -> bool:
 
 
 def _cannot_fail(value: ast.expr) -> bool:
-    """Return whether a call that is a whole statement can fail nothing."""
+    """Return whether a call that forms a whole statement cannot fail a test."""
     return _asks(value) or has_no_effect(value) or (isinstance(value, ast.Call) and ast.unparse(value.func) == "print")

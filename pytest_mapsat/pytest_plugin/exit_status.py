@@ -38,13 +38,13 @@ class ExitStatus:
         config.add_cleanup(self._end)
 
     def begin(self, session: pytest.Session) -> None:
-        """Note the session of a run that decides something: from now on a sudden end is not green."""
+        """Remember the session of a run with a decision: from now on a sudden end is not green."""
         self._session = session
 
     def decide(
         self, *, ours: bool, red: bool, ignored: bool = False, only_drafts: bool = False, may_be_empty: bool = False
     ) -> None:
-        """Decide the status; a more serious one of pytest's own stays.
+        """Decide the exit status; a more serious status from pytest is kept.
 
         Args:
             ours: any of it was ours to run: else others may change the status as they like.
@@ -77,7 +77,7 @@ class ExitStatus:
         return self._session is not None and self._status is None and self._session.exitstatus == pytest.ExitCode.OK
 
     def kept(self, status: int | pytest.ExitCode | None) -> int | pytest.ExitCode | None:
-        """Return the status to end with: the run's own; an internal error where pytest would be green and the run is not."""
+        """Return the exit status: the status of the run, or an internal error if pytest would be green and the run is not."""
         if status != pytest.ExitCode.OK or self._session is None:
             return status
         return pytest.ExitCode.INTERNAL_ERROR if self._status is None else self._status
@@ -92,7 +92,7 @@ class ExitStatus:
         _latest = self._around or self
 
     def status_of_sudden_exit(self) -> int:
-        """Return the status of a process that somebody's ``os._exit(0)`` ends now, and say so where the run is not over."""
+        """Return the exit status for an ``os._exit(0)`` in other code, and print a note if the run is not over."""
         if os.getpid() != self._process:
             return 0
         if self._config is None:
@@ -118,5 +118,5 @@ _latest: ExitStatus | None = None
 
 
 def _guarded_exit(status: int) -> NoReturn:
-    """End the process, as ``os._exit`` does; a run that is not green does not end with the status of a green one."""
+    """End the process like ``os._exit``; a run that is not green does not end with a green exit status."""
     _leave(status if status or _latest is None else _latest.status_of_sudden_exit())

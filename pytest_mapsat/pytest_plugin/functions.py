@@ -49,7 +49,7 @@ Declare = Callable[[LocatedDocument, Path], tuple[Suite, CaseEntry]]
 
 
 class Functions:
-    """A plugin that makes cases of functions with the decorator ``@case``.
+    """A plugin that turns functions with the decorator ``@case`` into cases.
 
     Args:
         declare: adds a case, written as one in YAML, to the suite of its file, and returns both.
@@ -68,7 +68,7 @@ class Functions:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pycollect_makeitem(self, collector: Any, name: str, obj: object) -> Generator[None, Any, Any]:
-        """Make a case of each item of a decorated function."""
+        """Create a case for each item of a decorated function."""
         del name
         if isinstance(obj, type) and issubclass(obj, unittest.TestCase):
             for method in vars(obj).values():
@@ -108,7 +108,7 @@ class Functions:
         metafunc.parametrize("episode", range(1, self._trials + 1), ids=ids)
 
     def _make(self, item: pytest.Function, declaration: Declaration) -> None:
-        """Make a case of one item: write it as a document, add it to its suite, and keep its parameter for the run."""
+        """Create the case of one item: write it as a document, add it to its suite, and keep its parameter for the run."""
         source = read_body(item.function)
         written = _Written(item, declaration, source, several=self._trials > 1)
         document = written.document()
@@ -125,7 +125,7 @@ class Functions:
 
 
 class _Written:
-    """The case of one item, as it would be written in YAML."""
+    """The case of one item, in the form of its YAML equivalent."""
 
     def __init__(self, item: pytest.Function, declaration: Declaration, source: BodySource, *, several: bool) -> None:
         callspec = item.callspec
@@ -148,7 +148,7 @@ class _Written:
             (self._lines.children[above[0]] if above else self._lines).children[last] = lines
 
     def document(self) -> LocatedDocument:
-        """Return the case as a document that knows its lines. Raises SuiteError."""
+        """Return the case as a document with line numbers. Raises SuiteError."""
         data = self._declaration.written
         data["id"] = self._id(data.pop("id", None))
         data["visible"]["query"] = self._text(data["visible"]["query"], "query")
@@ -163,7 +163,7 @@ class _Written:
         self._problems.append(Problem(self._source.path, line, message, hint))
 
     def _text(self, text: str, keyword: str) -> str:
-        """Return a text with the item's parameters filled in; an unknown parameter is a problem."""
+        """Return a text with the item's parameters filled in; report an unknown parameter as a problem."""
         for hole in _HOLE.finditer(text):
             if hole[1] and hole[1] not in self._params:
                 line = self._source.keywords.get(keyword, DocumentLines(self._source.line)).line
@@ -172,7 +172,7 @@ class _Written:
         return _HOLE.sub(lambda hole: str(self._params.get(hole[1], hole[0])) if hole[1] else hole[0][0], text)
 
     def _id(self, given: object) -> object:
-        """Return the id of the case: the given one, else the name of the function with its parameters."""
+        """Return the id of the case: the given id, otherwise the name of the function with its parameters."""
         if given is not None and not isinstance(given, str):
             return given
         item = self._item
@@ -187,7 +187,7 @@ class _Written:
         return name
 
     def _requirements(self, given: Any) -> list[Any]:
-        """Return the given requirements, those of the blocks, and that of the code outside blocks, in this order, each once."""
+        """Return the given requirements, those of the blocks, and that of the code outside blocks, in this order without repetitions."""
         source, listed, lines = self._source, [], []
         for each in given if isinstance(given, list) else ():
             listed.append({"id": slug(str(each.get("text", ""))), **each} if isinstance(each, dict) else each)
@@ -242,7 +242,7 @@ def _fails(error: BaseException) -> bool:
 def blocks_for(
     case: PythonCase, context: JudgedDialogue, *, stops: Callable[[RequirementKind], bool] = lambda _: False
 ) -> Blocks:
-    """Return fresh blocks for the body of a case."""
+    """Return new blocks for the body of a case."""
     requirements = context.case.truth.requirements if context.case else ()
 
     def ever_there(table: str, row_id: object) -> bool:
@@ -263,7 +263,7 @@ def blocks_for(
 def call_body(
     item: pytest.Function, context: JudgedDialogue, blocks: Blocks
 ) -> Generator[None, Any, BaseException | None]:
-    """Have pytest call the body of a case with its episode; return the exception that it raised, if that is the body's own.
+    """Have pytest call the body of a case with its episode; return an exception that the body itself raised.
 
     Raises:
         BaseException: the body was not reached, or pytest is to end.
@@ -283,7 +283,7 @@ def call_body(
 
 
 def _of_body(item: pytest.Function, error: BaseException) -> TracebackType | None:
-    """Return the part of an exception's traceback from the body on; None where the body is not in it."""
+    """Return the part of an exception's traceback that starts in the body; None if the body is not in the traceback."""
     code, trace = unwrap(item.function).__code__, error.__traceback__
     while trace is not None and trace.tb_frame.f_code is not code:
         trace = trace.tb_next
@@ -291,7 +291,7 @@ def _of_body(item: pytest.Function, error: BaseException) -> TracebackType | Non
 
 
 def stamp_of(case: PythonCase, context: JudgedDialogue) -> str:
-    """Return a digest of a case in Python: of its declaration and of its body."""
+    """Return a digest of a Python case, from its declaration and its body."""
     return digest([noun_digest(context.case) if context.case else "", case.digest])
 
 
@@ -302,6 +302,6 @@ Listed = TypeAdapter(list[tuple[str, int, CaseEntry]])
 
 
 def listed_items(items: Iterable[pytest.Item]) -> bytes:
-    """Return a worker's cases in Python as JSON, for the controller."""
+    """Return a worker's Python cases as JSON for the controller."""
     params = [item.stash[PYTHON_CASE].param for item in items if PYTHON_CASE in item.stash]
     return Listed.dump_json([(param.nodeid, param.trial, param.entry) for param in params])

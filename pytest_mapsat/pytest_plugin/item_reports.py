@@ -53,7 +53,7 @@ _QUIET_LINES = 3
 
 
 class Completion:
-    """Completes the reports of built-in items with data that only this plugin has."""
+    """Completes the reports of built-in items with data that only this plugin knows."""
 
     def __init__(self, config: pytest.Config, options: RunOptions) -> None:
         self._config = config
@@ -63,7 +63,7 @@ class Completion:
         self._keywords: Mapping[str, Any] = {}
 
     def complete(self, report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[None], reason: str) -> None:
-        """Complete a report of a built-in item; the reason is that of its last episode, empty where there is none."""
+        """Complete a report of a built-in item; the reason is that of its last episode, or empty."""
         if report.sections or report.longrepr is not None:
             hidden = known_secrets().hidden
             report.sections = _rewritten(report.sections, hidden)
@@ -91,7 +91,7 @@ class Completion:
     def _place_failure(
         self, report: pytest.TestReport, call: pytest.CallInfo[None], where: tuple[str, int], reason: str
     ) -> None:
-        """Say in a report that the failure lies in the case, at a file and line, not in our code that found it.
+        """State in a report that the failure lies in the case, at a file and line, and not in our code.
 
         The report is changed where pytest reads it, for there is no other way across a process border: a representation of
         our own would arrive as text, which ``--tb=line`` cuts at 50 characters. Without a reason, which is one line, it is the first line
@@ -113,7 +113,7 @@ class Completion:
 
 
 def _rewritten(part: Any, change: Callable[[str], str]) -> Any:
-    """Return a part of a report with a change made to each of its texts."""
+    """Return a part of a report with a function applied to each of its texts."""
     if isinstance(part, str):
         return change(part)
     if isinstance(part, list | tuple):
@@ -140,7 +140,7 @@ def shorten(config: pytest.Config) -> None:
 
 
 def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
-    """Return the command that runs one case again, as typed in the folder where pytest was started.
+    """Return the command that runs one case again from the folder where pytest was started.
 
     What pytest was told of ini files and plugins, the new run is told too.
     """
@@ -194,7 +194,7 @@ def text_of(
 def show_each_exception(
     item: pytest.Item, report: pytest.TestReport, excinfo: pytest.ExceptionInfo[BaseException]
 ) -> None:
-    """Show each exception of a group in a report as pytest shows a single exception, with its source."""
+    """Display each exception of a group in a report in the style of a single exception, with its source."""
     if not isinstance(excinfo.value, BaseExceptionGroup):
         return
     shown: list[Any] = [
@@ -216,17 +216,17 @@ class _Case:
     texts: dict[int, str] = field(default_factory=dict)
 
     def count(self, outcome: Outcome) -> int:
-        """Return how many trials ended with an outcome."""
+        """Return the number of trials with an outcome."""
         return list(self.trials.values()).count(outcome)
 
     def shortfall(self, rule: PassRule) -> str:
-        """Say by which trials a case failed, and how many it needs."""
+        """Describe which trials failed, and how many trials the case needs."""
         failed = ", ".join(str(trial) for trial, outcome in sorted(self.trials.items()) if outcome == "failed")
         return f"{self.name} passed {self.count('passed')} of {rule.trials} trials, {rule.needed} are needed; failed: trial {failed}"
 
 
 class Passes:
-    """``--mapsat-trials=K/N``: turns the reports of failed trials into missed ones, and the last of a case into its verdict.
+    """``--mapsat-trials=K/N``: turns the reports of failed trials into missed trials, and the last report of a case into its verdict.
 
     Trials of a case may run on several workers, so it is decided where all reports arrive: on the controller, before anybody else has seen them.
     """
@@ -237,18 +237,18 @@ class Passes:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
-        """Decide before any other plugin counts the report."""
+        """Apply the pass rule before any other plugin counts the report."""
         mark = getattr(report, _TRIAL, None)
         if mark is not None and report.outcome in ("passed", "failed", "skipped") and not was_expected(report):
             self._take(report, *mark)
         return (yield)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
-        """Give missed trials a letter of their own."""
+        """Give missed trials their own status letter."""
         return ("missed", "m", ("MISSED", {"yellow": True})) if hasattr(report, _MISSED) else None
 
     def undecided(self) -> list[str]:
-        """Return the cases with a failed trial of which too few trials have ended to decide."""
+        """Return the cases with a failed trial that too few finished trials decide."""
         return [
             case.name
             for case in self._cases.values()
@@ -274,11 +274,11 @@ class Passes:
             self._miss(report, case)
 
     def _outcome(self, case: _Case) -> Outcome:
-        """Return the outcome of a case by its trials so far."""
+        """Return the outcome of a case from its trials so far."""
         return self._rule.outcome(case.count("passed"), case.count("failed"))
 
     def _miss(self, report: pytest.TestReport, case: _Case) -> None:
-        """Turn the report of a failed trial into that of a missed one."""
+        """Turn the report of a failed trial into the report of a missed trial."""
         place = Path(report.nodeid.partition("::")[0])
         line = next((line for line in report.longreprtext.splitlines() if line.strip()), "")
         report.__dict__[_MISSED] = True
@@ -292,17 +292,17 @@ def _ended() -> TypeAdapter[Ended]:
 
 
 def packed(ended: Ended) -> str:
-    """Return an ended episode as text, for the controller; its turns stay in the journal, or go along in its line."""
+    """Return a finished episode as text for the controller; its turns stay in the journal, or are included in its line."""
     return _ended().dump_json(ended._replace(card=without_turns(ended.card))).decode()
 
 
 def unpacked(text: str) -> Ended:
-    """Return the episode that ``packed`` made a text of."""
+    """Return the episode in a text from ``packed``."""
     return _ended().validate_json(text)
 
 
 def lines_of(episodes: Iterable[Ended], journal: Journal | None) -> Iterator[bytes]:
-    """Yield the scorecards of episodes with their dialogues, one JSON line each, from the journal where it has them.
+    """Yield the scorecards of episodes with their dialogues, one JSON line each, from the journal if possible.
 
     Raises:
         MapsatError: there is no line of one of them.
@@ -318,7 +318,7 @@ def lines_of(episodes: Iterable[Ended], journal: Journal | None) -> Iterator[byt
 
 
 def with_late_calls(episode: Ended, steps: Sequence[Step], tools: Mapping[str, Tool], journal: Journal | None) -> Ended:
-    """Return an episode with the calls that arrived after it was judged; if one of them writes, what the episode has passed is undecided."""
+    """Return an episode with calls that arrived after its judgement; if a call writes, the passed labels become undecided."""
     card = episode.card
     with suppress(MapsatError):  # there may be no journal to keep its dialogue
         card = Scorecard.model_validate_json(next(lines_of([episode], journal)))
@@ -336,7 +336,7 @@ def with_late_calls(episode: Ended, steps: Sequence[Step], tools: Mapping[str, T
 def with_unknown_end(
     episode: Ended, why: str, judge: Callable[[Scorecard, Trajectory], Scorecard | None], journal: Journal | None
 ) -> Ended:
-    """Return an episode whose end state proved unknown after it was judged: judged again, with labels that depend on the end undecided."""
+    """Return an episode whose end state proved unknown after its judgement, judged again with dependent labels undecided."""
     card, dialogue = episode.card, b""
     with suppress(MapsatError):  # there may be no journal to keep its dialogue: it is not judged again
         dialogue = next(lines_of([episode], journal))
@@ -351,7 +351,7 @@ def with_unknown_end(
 
 
 def why_none(report: pytest.TestReport) -> str | None:
-    """Return why a report has no episode, where it could have one."""
+    """Return why a report that could have an episode has none."""
     if report.when not in ("setup", "call", "teardown"):
         return "lost with its worker"
     if report.when == "teardown" or (report.when == "setup" and report.passed) or str(report.outcome) == "rerun":
@@ -367,7 +367,7 @@ def why_none(report: pytest.TestReport) -> str | None:
 
 
 def was_expected(report: pytest.TestReport) -> bool:
-    """Say whether a failure was expected, by a mark or by ``pytest.xfail``."""
+    """Return whether a failure was expected, by a mark or by ``pytest.xfail``."""
     return hasattr(report, "wasxfail")
 
 
@@ -380,6 +380,6 @@ def _first_line(report: pytest.TestReport) -> str:
 
 
 def _skip(report: pytest.TestReport) -> str:
-    """Return a text with the mark or plugin that skipped an item, and the reason."""
+    """Return the reason for a skip, with the mark or plugin that skipped the item."""
     text = report.longrepr[2] if isinstance(report.longrepr, tuple) else _first_line(report)
     return f"skipped by {getattr(report, 'mapsat_by', '') or 'a mark'}: {scrubbed(text.removeprefix('Skipped: '))}"

@@ -35,7 +35,7 @@ _OURS = Path(__file__).resolve().parents[1]
 
 
 class CaseParam(NamedTuple):
-    """Where the case of a parametrised test is; the case itself is loaded when the test runs. ``nodeid``: the test, for a case in Python."""
+    """The place of a parametrised test's case, which is loaded when the test runs. ``nodeid``: the test of a Python case."""
 
     suite: Suite
     entry: CaseEntry
@@ -49,7 +49,7 @@ class CaseParam(NamedTuple):
 
 
 class PythonCase(NamedTuple):
-    """The data that the item of a case in Python keeps until it runs.
+    """The data that a Python case's item keeps until it runs.
 
     Attributes:
         param: its case and trial.
@@ -68,19 +68,19 @@ PYTHON_CASE = pytest.StashKey[PythonCase]()
 
 
 def is_built_in(item: pytest.Item) -> bool:
-    """Return whether an item is itself a case, from a file or in Python, rather than a user's test that asks for cases."""
+    """Return whether an item is itself a case, from a file or in Python, and not a user's test that requests cases."""
     return isinstance(item.parent, CaseFile) or PYTHON_CASE in item.stash
 
 
 class CaseItem(LeanItem):
-    """One case as pytest's own test function; it has no source lines, and mostly no fixtures but ours."""
+    """One case as a pytest test function, without source lines, and usually with only our fixtures."""
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return where the case is: its file, with the file's first line in place of a function's."""
+        """Return the place of the case: its file, with line 1 instead of a function's line."""
         return self.path, 0, self.name
 
     def setup(self) -> None:
-        """Load the case; through fixtures only where a plugin or conftest overrides or watches them."""
+        """Load the case; use fixtures only if a plugin or conftest overrides or observes them."""
         file, option = self.parent, self.config.option
         shown = any(getattr(option, name, False) for name in ("setupshow", "setuponly", "setupplan"))
         alone = OWN_FIXTURES.issuperset(self.fixturenames) and len(definitions(self, "mapsat_case")) == 1
@@ -114,7 +114,7 @@ class CaseFile(LeanModule):
         return super().collect() if self.entries else []
 
     def istestfunction(self, obj: object, name: str) -> bool:
-        """Return true for ``case``, whatever ``python_functions`` says: an attribute ``__test__`` would become a keyword of every item."""
+        """Return True for ``case``, whatever ``python_functions`` is: an attribute ``__test__`` would become a keyword of every item."""
         return name == "case" and callable(obj)
 
 
@@ -128,7 +128,7 @@ def params(suite: Suite, entries: Iterable[CaseEntry], trials: int) -> Iterator[
 
 
 def param_or_none(item: pytest.Item) -> CaseParam | None:
-    """Return the parameter of ``mapsat_case`` of a test, or its counterpart in a case in Python; None where it has none."""
+    """Return a test's parameter ``mapsat_case``, or the equivalent of a Python case; None if there is none."""
     if PYTHON_CASE in item.stash:
         return item.stash[PYTHON_CASE].param
     callspec = getattr(item, "callspec", None)
@@ -136,7 +136,7 @@ def param_or_none(item: pytest.Item) -> CaseParam | None:
 
 
 def param_of(item: pytest.Item) -> CaseParam:
-    """Return the parameter of ``mapsat_case`` of a test; the test fails where it has none."""
+    """Return a test's parameter ``mapsat_case``; the test fails if it has none."""
     param = param_or_none(item)
     if param is None:
         pytest.fail(
@@ -146,7 +146,7 @@ def param_of(item: pytest.Item) -> CaseParam:
 
 
 def agent_of(item: pytest.Item) -> str:
-    """Return a text that identifies the parameters of a parametrised ``mapsat_agent``; empty where it has none."""
+    """Return a text that identifies the parameters of a parametrised ``mapsat_agent``; empty if there are none."""
     callspec = getattr(item, "callspec", None)
     if callspec is None or "mapsat_agent" not in callspec.params:
         return ""
@@ -156,7 +156,7 @@ def agent_of(item: pytest.Item) -> str:
 
 
 def wanted_of(item: pytest.Item, source: object = None) -> Wanted:
-    """Return the episode that an item asks for; ``source`` is the agent itself, where a fixture made it."""
+    """Return the episode that an item needs; ``source`` is the agent itself if a fixture created it."""
     param = param_of(item)
     return Wanted(param.suite.root, param.id, param.trial, agent_of(item), source)
 
@@ -167,7 +167,7 @@ def is_ours(file: str | Path) -> bool:
 
 
 def raised_at(excinfo: pytest.ExceptionInfo[BaseException], rootpath: Path) -> str:
-    """Return ``file:line`` of the last line of the user's code on the way to an exception; empty where there is none."""
+    """Return ``file:line`` of the last user code that led to an exception; empty if there is none."""
     for entry in reversed(excinfo.traceback):
         path = Path(str(entry.path))
         if path.is_relative_to(rootpath) and not is_ours(path) and "site-packages" not in path.parts:
@@ -176,25 +176,25 @@ def raised_at(excinfo: pytest.ExceptionInfo[BaseException], rootpath: Path) -> s
 
 
 def is_case(nodeid: str) -> bool:
-    """Return whether a node id is that of a case from a file."""
+    """Return whether a node id belongs to a case from a file."""
     path, _, name = nodeid.partition("::")
     return name.startswith("case[") and path.endswith(CASE_SUFFIXES)
 
 
 def case_name(case: str, trial: int, trials: int) -> str:
-    """Return the name of a case in node ids: its id, followed by the trial where there are several."""
+    """Return the name of a case in node ids: its id, followed by the trial if there are several."""
     return case if trials == 1 else f"{case}-t{trial}"
 
 
 @lru_cache(maxsize=1024)
 def place_of(path: Path, rootpath: Path, suite: Path) -> str:
-    """Return a case file's place below pytest's root, or below the folder that its suite lies in."""
+    """Return the place of a case file below pytest's root, or below the parent folder of its suite."""
     base = rootpath if path.is_relative_to(rootpath) else suite.parent
     return path.relative_to(base).as_posix()
 
 
 def case_marks(entry: CaseEntry) -> list[pytest.MarkDecorator]:
-    """Return the marks by which a case is selected."""
+    """Return the marks for selecting a case."""
     # One mapsat mark a domain: an -m expression matches any of them, but takes no lists. The first names the case, the
     # others are those of many cases: marks are what costs most of an item of ours.
     first = next(iter(entry.domains), "none")
@@ -205,18 +205,18 @@ def case_marks(entry: CaseEntry) -> list[pytest.MarkDecorator]:
 
 @lru_cache(maxsize=1024)
 def _shared_marks(domains: tuple[str, ...], difficulty: str, language: str) -> tuple[pytest.MarkDecorator, ...]:
-    """Return the marks of a domain, a difficulty and a language, made once for all cases that share them."""
+    """Return the marks of a domain, a difficulty and a language; cases with equal values share them."""
     others = domains[1:]
     mapsat = [pytest.mark.mapsat(domain=domain, difficulty=difficulty, language=language) for domain in others]
     return (*mapsat, *(getattr(pytest.mark, domain) for domain in domains))
 
 
 def _case(mapsat_case: object) -> None:
-    """One benchmark case. The session runs it: see ``pytest_pyfunc_call``."""
+    """One benchmark case, run by the session; see ``pytest_pyfunc_call``."""
 
 
 def _test_of(path: Path, fixtures: Sequence[str]) -> FunctionType:
-    """Return the test function of a case file, which names that file as its own: reports then show no file of ours.
+    """Return the test function of a case file, with that file as its source, so that reports do not show our files.
 
     It asks for further fixtures by a mark, and for none without need: each costs a trivial case a tenth of its time.
     """
@@ -230,11 +230,11 @@ def _test_of(path: Path, fixtures: Sequence[str]) -> FunctionType:
 
 
 class HookError(MapsatError):
-    """A plugin raised in one of our hooks; the message names both."""
+    """A plugin raised an exception in one of our hooks; the message names both."""
 
 
 def call_hook(config: pytest.Config, caller: pluggy.HookCaller, /, **arguments: Any) -> Any:
-    """Call a hook of ours and return its result; an exception of a plugin names the plugin and the hook.
+    """Call one of our hooks and return its result; an error of a plugin names the plugin and the hook.
 
     Raises:
         HookError: a plugin raised.
@@ -250,7 +250,7 @@ def call_hook(config: pytest.Config, caller: pluggy.HookCaller, /, **arguments: 
 
 
 def sandbox_of(config: pytest.Config, case: Case, suite: Suite) -> SandboxFactory | None:
-    """Return the sandbox factory that a plugin gives for a case; None where no plugin does.
+    """Return the sandbox factory from a plugin for a case; None if no plugin provides one.
 
     Raises:
         HookError: a plugin raised, or it stands in the suite's own folder.

@@ -35,7 +35,7 @@ _LEAST_PATIENCE = 60.0
 
 
 def open_door(settings: Settings, run: str) -> LiteLLMClient | None:
-    """Return the client for models; None where neither the agent, nor the user, nor the judge is a model."""
+    """Return the client for models; None if neither the agent, the user nor the judge is a model."""
     if not asks_models(settings.request):
         return None
     from pytest_mapsat.llm import SpendingLimits, open_door  # noqa: PLC0415 (only where a model is asked)
@@ -45,7 +45,7 @@ def open_door(settings: Settings, run: str) -> LiteLLMClient | None:
 
 
 def replay_models(config: pytest.Config, settings: Settings) -> Replay | None:
-    """Start recording and replaying the agent's own model calls, if asked for; return the recorder.
+    """Start recording and replaying the agent's own model calls if requested, and return the recorder.
 
     Raises:
         UsageError: the agent is not in this process, or nothing is to be kept.
@@ -71,7 +71,7 @@ def replay_models(config: pytest.Config, settings: Settings) -> Replay | None:
 
 
 def load_own_tools(settings: Settings, root: Path) -> OwnTools | None:
-    """Load the user's own tools, if they are to answer calls that no recording answers."""
+    """Load the user's own tools if they answer calls without a recording."""
     if not settings.tools:
         return None
     from pytest_mapsat.recording import OwnTools  # noqa: PLC0415 (only where they are named)
@@ -82,7 +82,7 @@ def load_own_tools(settings: Settings, root: Path) -> OwnTools | None:
 def open_agent_memory(
     settings: Settings, source: Source | None, root: Path, client: LiteLLMClient | None
 ) -> MemorySource | None:
-    """Return the memory store of the agent; None where it has none.
+    """Return the memory store of the agent; None if there is none.
 
     Raises:
         UsageError: there is no such memory, or it is of no use with what else was asked for.
@@ -106,7 +106,7 @@ def open_agent_memory(
 
 
 def connect(config: pytest.Config, settings: Settings, *, asks_models: bool, carries: bool) -> Any | None:
-    """Return the client of the dask cluster that plays the episodes; None where they are played here.
+    """Return the client of the dask cluster that plays the episodes; None if this process plays them.
 
     Raises:
         UsageError: something else was asked for that only this process can do, or there is no cluster there that can be used.
@@ -133,7 +133,7 @@ def connect(config: pytest.Config, settings: Settings, *, asks_models: bool, car
 
 
 def source_for(config: pytest.Config, settings: Settings, spec: str, *, client: LiteLLMClient | None) -> Source:
-    """Return the agent of a run: a plugin's source for the spec, else the source that the spec names; in processes of its own if asked for.
+    """Return the agent of a run: a plugin's source for the spec, otherwise the source that the spec names; isolated if requested.
 
     Raises:
         pytest.UsageError: it cannot be used with what else was asked for.
@@ -151,7 +151,7 @@ def source_for(config: pytest.Config, settings: Settings, spec: str, *, client: 
 
 
 def _isolated(config: pytest.Config, isolation: Isolation, spec: str, root: Path, timeout: float) -> Source | None:
-    """Return the agent of a spec in a process of its own for each episode; None where it is not the user's own code."""
+    """Return the user's own agent in a new process for each episode; None if the spec does not name the user's own code."""
     from pytest_mapsat.agents.isolated import isolated_source  # noqa: PLC0415 (only where it is asked for)
     from pytest_mapsat.agents.keeper import unreadable  # noqa: PLC0415 (likewise)
 

@@ -33,7 +33,7 @@ _SKIPS = (pytest.skip.Exception, pytest.xfail.Exception)
 
 @contextmanager
 def as_outcomes() -> Iterator[None]:
-    """Turn errors that keep an episode from being played or judged into a skip or a failure of its item.
+    """Turn errors that prevent an episode or its judgement into a skip or a failure of its item.
 
     Raises:
         pytest.skip.Exception: it would have cost too much.
@@ -76,12 +76,12 @@ class Items:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_pyfunc_call")
     def pytest_call_body(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-        """Play the dialogue of a case in Python before pytest or another plugin calls its body."""
+        """Play the dialogue of a Python case before pytest or another plugin calls its body."""
         __tracebackhide__ = True
         return (yield from self._call(pyfuncitem)) if PYTHON_CASE in pyfuncitem.stash else (yield)
 
     def _call(self, item: pytest.Function) -> Generator[None, object, object]:
-        """Play the dialogue of a case in Python, have pytest call its body, keep the episode, and raise its outcome."""
+        """Play the dialogue of a Python case, have pytest call its body, keep the episode, and raise its outcome."""
         __tracebackhide__ = True
         own, param, agent = item.stash[PYTHON_CASE], param_of(item), item.funcargs.get("mapsat_agent")
         wanted = wanted_of(item, agent)
@@ -119,7 +119,7 @@ class Items:
         return True
 
     def _text_of(self, item: pytest.Item, case: Case, card: Scorecard) -> str:
-        """Return the text of an item's outcome, and put the episode's properties on the item."""
+        """Return the text of an item's outcome, and attach the episode's properties to the item."""
         others = [pair for pair in item.user_properties if not pair[0].startswith("mapsat.")]
         item.user_properties[:] = [*others, *properties(card)]  # not those of an earlier attempt
         if card.outcome != "failed" and not card.lost:
@@ -138,7 +138,7 @@ class Items:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        """Give back the environment of a fixture before the fixture is torn down."""
+        """Release the environment of a fixture before the fixture is torn down."""
         if (getattr(item, "funcargs", None) or {}).get("mapsat_environment") is not None:
             scopes = {getattr(definition, "scope", "") for definition in definitions(item, "mapsat_environment")[-1:]}
             if nextitem is None or scopes != {"session"}:
@@ -148,7 +148,7 @@ class Items:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Hand an item's episodes to the reporter; on a worker, inside the item's report."""
+        """Pass an item's episodes to the reporter; on a worker, within the item's report."""
         report = yield
         if lost := self._why_lost(item, report, call):
             seconds = report.duration
@@ -179,7 +179,7 @@ class Items:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
-        """Hide the teardown of an attempt that is rerun: JUnit would count the attempt as passed."""
+        """Hide the teardown of an attempt that will be rerun: JUnit would count the attempt as passed."""
         attempt = report.nodeid, getattr(report, "node", None)
         repeated = self._session.is_controller and report.when == "teardown" and attempt in self._repeated
         if repeated:
@@ -196,7 +196,7 @@ class Items:
                 report.when = "teardown"
 
     def _why_lost(self, item: pytest.Item, report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
-        """Return why a finished test says nothing about the agent; empty where it does, or where its author skipped it."""
+        """Return why a finished test gives no information about the agent; empty if it does, or its author skipped it."""
         built_in = is_built_in(item)
         raised = None if call.excinfo is None else call.excinfo.value
         if report.when == "teardown":

@@ -31,7 +31,7 @@ _OF_CI = ("CI", "BUILD_NUMBER")
 
 
 def is_wanted(config: pytest.Config, environment: Mapping[str, str]) -> bool:
-    """Return whether a person watches a terminal that a progress line can be shown on.
+    """Return whether a person watches a terminal that can display a progress line.
 
     Not so with ``-q``, in a pipe, a log of CI, or a terminal that knows no cursor; with another reporter than pytest's; and where what tests
     print goes to the terminal as well (``-s``, live logs, a debugger).
@@ -76,7 +76,7 @@ class LogProgress:
 
 
 class Progress:
-    """A plugin of the controller: one line that says how many cases have ended, and which are under way in this process."""
+    """A plugin of the controller: one line with the number of finished cases, and the running cases of this process."""
 
     def __init__(self, config: pytest.Config, ledger: Ledger, flights: Flights, case_of: Callable[[str], str]) -> None:
         self._terminal = os.dup(sys.stdout.fileno())  # past pytest's capturing
@@ -129,7 +129,7 @@ class Progress:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
-        """Remove the line while pytest writes; end an item whose worker has died."""
+        """Remove the line while pytest writes; end an item whose worker died."""
         with self._room():
             if report.when not in ("setup", "call", "teardown"):  # xdist's, for such an item
                 self._end(report.nodeid)
@@ -143,7 +143,7 @@ class Progress:
             return (yield)
 
     def _keep_away(self) -> None:
-        """Remove the line and show none until it is allowed again."""
+        """Remove the line and hide it until it is allowed again."""
         with self._lock:
             self._running = False
             self._wipe()
@@ -158,7 +158,7 @@ class Progress:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_internalerror(self) -> None:
-        """Remove the line and draw no other."""
+        """Remove the line for good."""
         self._over.set()
         with self._lock:
             self._wipe()
@@ -179,7 +179,7 @@ class Progress:
                 self._show(line)
 
     def _work(self) -> None:
-        """Redraw the line a few times a second, until stopped; runs in a thread of its own."""
+        """Redraw the line a few times a second until stopped; runs on its own thread."""
         pause = _FIRST
         while not self._over.wait(pause):
             pause = _EVERY
@@ -188,14 +188,14 @@ class Progress:
                     self._show(self._line() if self._running else "")
 
     def _width(self) -> int:
-        """Return the columns of the terminal, 0 where unknown."""
+        """Return the columns of the terminal; 0 if unknown."""
         try:
             return os.get_terminal_size(self._terminal).columns
         except OSError:
             return 0
 
     def _line(self) -> str:
-        """Return the line of now; empty where the terminal is too narrow."""
+        """Return the current line; empty if the terminal is too narrow."""
         width, seconds = self._width(), perf_counter() - self._since
         self._of = self._of or self._ledger.collected - self._ledger.deselected
         if width < _NARROWEST:
@@ -210,7 +210,7 @@ class Progress:
             self._write(f"{_BELOW}{line}{_BACK}")
 
     def _is_at_the_edge(self) -> bool:
-        """Return whether pytest has just filled its line: any movement would take the cursor back onto the last character."""
+        """Return whether pytest has just filled its line, so that any movement would put the cursor back on the last character."""
         filled, width = self._writer.width_of_current_line, self._width()
         return filled > 0 and width > 0 and filled % width == 0
 
@@ -226,7 +226,7 @@ class Progress:
             os.write(self._terminal, text.encode("utf-8", "replace"))
 
     def _under_way(self) -> list[UnderWay]:
-        """Return the episodes that are under way, the oldest first: of this process, else, with workers, the items that they have begun."""
+        """Return the running episodes, oldest first; with workers, return the items that the workers have started."""
         now = perf_counter()
         flights = self._flights.under_way()
         if flights:

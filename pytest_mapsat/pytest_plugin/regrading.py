@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 
 def _modules_of(nodeids: Iterable[str], here: Path) -> list[Path]:
-    """Return the files of the cases in Python with these node ids; the ids are relative to the project's root.
+    """Return the files of the Python cases with these node ids; the ids are relative to the project's root.
 
     Raises:
         UsageError: one is not there, in the current folder or above it.
@@ -46,7 +46,7 @@ def with_bodies(
     *,
     fixtures: bool = False,
 ) -> _T:
-    """Do a piece of work for which the functions of cases in Python are collected, and return its result.
+    """Run a function with the collected functions of Python cases, and return its result.
 
     Args:
         nodeids: those of the cases of a run, which begin at the root of the project.
@@ -86,7 +86,7 @@ def with_bodies(
 
 
 class Regrading(Generic[_T]):
-    """A plugin for a run of pytest in which bodies of cases in Python are called over saved dialogues only.
+    """A pytest plugin that calls the bodies of Python cases only on saved dialogues.
 
     Attributes:
         kept: the cases whose labels were kept, as their functions ask for fixtures.
@@ -112,7 +112,7 @@ class Regrading(Generic[_T]):
         self.error: BaseException | None = None
 
     def _declare(self, document: LocatedDocument, path: Path) -> tuple[Suite, CaseEntry]:
-        """Return the case of a saved run's suite that a collected function declares."""
+        """Return the case in a saved run's suite that a collected function declares."""
         root = find_suite(path)
         suite = self._opened.get(root or self._root)
         if suite is None:
@@ -124,14 +124,14 @@ class Regrading(Generic[_T]):
         return suite, entry
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Register the plugin that makes cases of decorated functions."""
+        """Register the plugin that turns decorated functions into cases."""
         self._root = config.rootpath
         self._markers = config.addinivalue_line
         config.pluginmanager.register(self._functions, "mapsat-functions")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Do the work in place of running tests; not where a module could not be collected."""
+        """Do the regrading instead of running tests, unless a module could not be collected."""
         self._items = {item.stash[PYTHON_CASE].param.id: item for item in self._functions.collected.values()}
         if not session.testsfailed:
             try:
@@ -149,13 +149,13 @@ class Regrading(Generic[_T]):
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note why a function could not be called."""
+        """Record why a function could not be called."""
         if not report.passed and self._now:
             crash = getattr(report.longrepr, "reprcrash", None)
             self._why = getattr(crash, "message", "") or report.longreprtext.strip() or str(report.outcome)
 
     def play(self, card: Scorecard, context: JudgedDialogue) -> tuple[Decided | None, str]:
-        """Call the function of an episode's case over its saved dialogue, and return its decisions.
+        """Call the function of an episode's case on its saved dialogue, and return its decisions.
 
         Returns:
             What it came to, or the labels as they are where it asks for fixtures that are not to be set up; and the digest of case and function.
@@ -179,7 +179,7 @@ class Regrading(Generic[_T]):
 
 
 def _fixtures_of(item: pytest.Function) -> tuple[str, ...]:
-    """Return the fixtures that an item asks for, without those that an installed plugin gives to every test."""
+    """Return the fixtures that an item requests, without fixtures that an installed plugin gives to every test."""
     asked = [name for name in item.fixturenames if name not in {"request", *item.callspec.params}]
     own = item._fixtureinfo.argnames  # noqa: SLF001
     return tuple(name for name in asked if name in own or not _is_installed(item, name))
@@ -192,7 +192,7 @@ def _is_installed(item: pytest.Function, name: str) -> bool:
 
 
 def _as_labelled(card: Scorecard, names: Iterable[str]) -> Decided:
-    """Return the decisions about some requirements that a scorecard already holds."""
+    """Return decisions about some requirements, taken from the labels of a scorecard."""
     labels = {label.requirement: label for label in card.labels}
     findings = {
         name: Finding(

@@ -106,7 +106,7 @@ class Beginning:
                 journal.add(scorecard_line(card))  # first of all, so that none is lost whenever this run ends
 
     def _journal(self, request: dict[str, Any]) -> Journal | None:
-        """Begin the journal; None where there is no place for one."""
+        """Begin the journal; None if there is no place for a journal."""
         path = self.journal_path
         if path is None:
             return None
@@ -119,12 +119,12 @@ class Beginning:
 
     @property
     def needs_lines(self) -> bool:
-        """Whether dialogues must be kept to the end even if no journal can be written."""
+        """Whether dialogues must be kept until the end even if no journal can be written."""
         settings = self._settings
         return settings.save is not None or bool(settings.reports or settings.tools)
 
     def _place_of_journal(self) -> Path | None:
-        """Return the path of the journal; None where there is no place for one."""
+        """Return the path of the journal; None if there is no place for a journal."""
         if self._settings.save is not None:
             return journal_of(self._settings.save)
         cache = getattr(self._config, "cache", None)
@@ -137,7 +137,7 @@ class Beginning:
         return folder / "journal"
 
     def note(self, entry: dict[str, Any]) -> None:
-        """Write an entry that is not an episode into the journal, if there is one."""
+        """Write an entry other than an episode into the journal, if there is one."""
         if self._episodes.journal is not None:
             try:
                 self._episodes.journal.note(entry)
@@ -148,12 +148,12 @@ class Beginning:
 
 
 def write_line(terminal: pytest.TerminalReporter, text: str, **markup: bool) -> None:
-    """Print a line of ours on the terminal of pytest."""
+    """Print a line on pytest's terminal."""
     terminal.write_line(printed(text), **markup)
 
 
 class RunReports:
-    """The reports that ``--mapsat-report`` asks for: checked before anything runs, written when the run is complete.
+    """The reports that ``--mapsat-report`` requests: checked before the run, written after it.
 
     Attributes:
         written: the reports that are there.
@@ -182,7 +182,7 @@ class RunReports:
                 raise UsageError(f"{option}{target.path}: the run file of --mapsat-save goes there")
 
     def write(self, run: Run, lines: Callable[[], Iterable[bytes]]) -> list[str]:
-        """Write all reports; if one fails, the others are still written.
+        """Write all reports; an error in one does not stop the others.
 
         Args:
             run: the run, without dialogues.
@@ -214,7 +214,7 @@ class RunReports:
 
 
 class Reporter:
-    """Gathers the scorecards of the built-in items and turns them into the run.
+    """Collects the scorecards of the built-in items and turns them into the run.
 
     Attributes:
         fresh: episodes of this process on their way here, by the node id of the item that brought them.
@@ -275,7 +275,7 @@ class Reporter:
         self._started_at = datetime.now(UTC)
 
     def _refuse(self) -> None:
-        """Refuse thresholds and output files that cannot be used, before anything runs."""
+        """Refuse invalid thresholds and output files before the run starts."""
         options = self.settings.request.options
         if options.fail_under or options.max_drop:
             known = all_metrics(self.metric_sets)
@@ -289,7 +289,7 @@ class Reporter:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Begin the run at once where it was asked for by name, so that no later CI step reads an earlier result."""
+        """Begin a run requested by name at once, so that no later CI step reads an earlier result."""
         if self._decides:
             self.exit_status.begin(session)
         if self.settings.agent_named or typed(self.config, "save") or self.settings.resume is not None:
@@ -322,7 +322,7 @@ class Reporter:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Choose a scheduler that plays no episode twice: one worker for each user's tasks, or one that takes no items back."""
+        """Choose a scheduler that plays no episode twice: it keeps a user's tasks on one worker, or never takes items back."""
         suites = [suite for suite in self.suites.opened.values() if suite.manifest.carry]
         dist = config.getoption("dist")
         if suites and dist in ("load", "worksteal"):
@@ -333,12 +333,12 @@ class Reporter:
     # -- collection ------------------------------------------------------------------------
 
     def collected(self) -> None:
-        """Note that this process has collected its items; called where there are no workers."""
+        """Record that this process has collected its items; called only without workers."""
         self._collection_known(bool(self._ledger.collected))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
-        """Take over the list of items that a worker has collected."""
+        """Store the list of items that a worker has collected."""
         if self._told_by_workers is not None:
             listing = self._told_by_workers / f"{node.gateway.id}.json"
             self.suites.add_listed(listing.read_bytes() if listing.exists() else b"[]")
@@ -349,7 +349,7 @@ class Reporter:
         self._collection_known(bool(cases))
 
     def _collection_known(self, any_case: bool) -> None:
-        """Note the suites of the run, and refuse to resume a run of other suites."""
+        """Record the suites of the run, and refuse to resume a run of other suites."""
         if not any_case or not self._decides:
             return
         self.beginning.begin()
@@ -369,7 +369,7 @@ class Reporter:
         )
 
     def _tell_too_few_trials(self) -> None:
-        """Warn once, before anything runs, of a difference that the planned comparison is too small to show."""
+        """Warn once before the run if the planned comparison is too small to detect a difference."""
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
         if terminal is None or self._trials_told:
             return
@@ -381,19 +381,19 @@ class Reporter:
                 write_line(terminal, f"mapsat: {fault}", yellow=True)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note a file that could not be collected."""
+        """Record a file that could not be collected."""
         if report.failed:
             self._broken.append(printable(report.nodeid))
 
     # -- gathering -------------------------------------------------------------------------
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Note that an item has begun."""
+        """Record that an item has begun."""
         self._ledger.begin(nodeid)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the episodes that arrive with a report; their turns are in the journal."""
+        """Store the episodes that arrive with a report; their turns are in the journal."""
         worker = getattr(report, "worker_id", "") or getattr(getattr(report, "node", None), "gateway", None) or ""
         worker = worker if isinstance(worker, str) else str(worker.id)
         ended = self.fresh.pop(report.nodeid, [])
@@ -426,7 +426,7 @@ class Reporter:
             self._workers.add(worker)
 
     def _is_left_out(self, report: pytest.TestReport) -> bool:
-        """Return whether the author of a case in Python skipped it: by a mark or, where no agent was named, in any way."""
+        """Return whether the author of a Python case skipped it: by a mark or, if no agent was named, in any way."""
         by_mark = not getattr(report, "mapsat_by", "") or self.settings.only_python
         return (
             report.skipped
@@ -438,7 +438,7 @@ class Reporter:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Take over what a worker reports when it ends. One that died reports nothing; a usage error of one ends the run."""
+        """Store a worker's results when it ends. A worker that died reports nothing; a worker's usage error ends the run."""
         output = getattr(node, "workeroutput", {})
         if output.get("exitstatus") == pytest.ExitCode.USAGE_ERROR:
             raise pytest.UsageError(f"the worker {node.gateway.id} could not be used, as it says itself")
@@ -451,7 +451,7 @@ class Reporter:
         self._take_over(output)
 
     def _take_over(self, outcome: dict[str, Any]) -> None:
-        """Add what a process reports of its episodes, this process among them."""
+        """Add the results that a process (possibly this one) reports about its episodes."""
         self.episodes.fault = self.episodes.fault or outcome["fault"]
         self._unasked += outcome["unasked"]
         self._late += outcome["late"]
@@ -459,11 +459,11 @@ class Reporter:
             self._told_of_episodes[about, note] += count
 
     def pytest_internalerror(self) -> None:
-        """Note why the run ends."""
+        """Record why the run ends."""
         self._why = self._why or "an internal error"
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Note why the run ends."""
+        """Record why the run ends."""
         reason = scrubbed(str(excinfo.value))
         self._why = self._why or f"interrupted{f', {reason}' if reason else ''}"
 
@@ -471,7 +471,7 @@ class Reporter:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Decide the gate, write the run file, and set the exit status where the gate fails."""
+        """Decide the gate, write the run file, and set the exit status if the gate fails."""
         if not self._decides:
             self._tell_undecided(session)
             return
@@ -509,7 +509,7 @@ class Reporter:
         shorten(self.config)
 
     def _tell_undecided(self, session: pytest.Session) -> None:
-        """Say that nothing was decided where thresholds are given and pytest only shows what it would run; that is not green."""
+        """Report that nothing was decided if thresholds are given but pytest only lists the tests; this is not green."""
         if not (self.settings.request.options.fail_under or self.settings.compare):
             return
         self._undecided = "not decided: pytest was told to run no case"
@@ -519,7 +519,7 @@ class Reporter:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _guarded(self, what: str, step: Callable[[], object]) -> None:
-        """Do one step of the end; an exception is reported, and the other steps still run."""
+        """Run one final step; report an exception, and still run all other steps."""
         try:
             step()
         except Exception as error:  # noqa: BLE001  (the end of a session raises nothing)
@@ -566,7 +566,7 @@ class Reporter:
         )
 
     def _is_ignored(self) -> bool:
-        """Return whether an agent was named, and no case and no test of the user's has used it."""
+        """Return whether an agent was named but neither a case nor a user's test has used it."""
         if not self.settings.agent_named or self._ledger.any_deselected or getattr(self.config.option, "lf", False):
             return False
         return not (self._ledger.collected or self._ledger.has_episodes or self._broken)
@@ -578,7 +578,7 @@ class Reporter:
         )
 
     def _why_nothing_ran(self) -> str:
-        """Return why nothing has run with the agent; empty where something has."""
+        """Return why nothing has run with the agent; empty if a case has run."""
         if self._has_only_drafts():
             return f"usage error: every case that was collected is a draft: {self.suites.drafts_note()}"
         if self._is_ignored():
@@ -611,7 +611,7 @@ class Reporter:
         self._tell(terminalreporter, brief=self.config.get_verbosity() < -1)
 
     def pytest_unconfigure(self) -> None:
-        """Print at least the gate where pytest printed no summary: with ``--no-summary``, or after an internal error."""
+        """Print at least the gate if pytest printed no summary: with ``--no-summary``, or after an internal error."""
         if self.settings.agent_named and self.exit_status.is_open:
             self._faults.append("the run ended before anything was collected")
             self.exit_status.decide(red=True, ours=True)
@@ -627,7 +627,7 @@ class Reporter:
         self._ledger, self._cards, self._run = Ledger(), [], None
 
     def _tell(self, terminal: pytest.TerminalReporter, *, brief: bool) -> None:
-        """Print the summary; ``brief``: the gate alone."""
+        """Print the summary; ``brief``: only the gate."""
         if self._told or not (self._run or self._faults or self._undecided):
             return
         self._told = True
@@ -654,7 +654,7 @@ class Reporter:
             write_line(terminal, command)
 
     def _summary(self, width: int, *, colour: bool, brief: bool) -> list[Line]:
-        """Return the lines of the summary, as short or long as the user wants; without a run those that say why nothing ran."""
+        """Return the lines of the summary in the requested length; without a run, lines that explain why nothing ran."""
         if nothing := self._why_nothing_ran():
             return [Line(nothing, "red")]
         if self._run is None:
@@ -686,14 +686,14 @@ class Reporter:
         return calls
 
     def _tell_how_to_go_on(self, terminal: pytest.TerminalReporter) -> None:
-        """Print the command that plays the missing episodes of a run that was stopped."""
+        """Print the command that plays the missing episodes of an interrupted run."""
         journal, run = self.episodes.journal, self._run
         if self._why and run is not None and run.cases and run.accounting.lost and journal is not None:
             path = os.path.relpath(journal.path, self.config.invocation_params.dir)
             write_line(terminal, f"{'go on':{LABEL}}--mapsat-resume={path} plays what is missing", yellow=True)
 
     def _notes(self) -> Iterator[tuple[str, str]]:
-        """Yield the further notes of the summary, each with its label."""
+        """Yield the additional notes of the summary, each with its label."""
         if self._undecided:
             yield "gate", self._undecided
         ahead = self.config.pluginmanager.get_plugin("mapsat-ahead")
@@ -717,7 +717,7 @@ class Reporter:
 
 
 def _partial_reasons(config: pytest.Config, shard: str) -> tuple[str, ...]:
-    """Return the options by which a run is only a part of its suites."""
+    """Return the options that restrict a run to part of its suites."""
     option = config.option
     reasons = [f"-k {option.keyword!r}"] if option.keyword else []
     reasons += [f"-m {option.markexpr!r}"] if option.markexpr else []

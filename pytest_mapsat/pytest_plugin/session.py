@@ -62,14 +62,14 @@ if TYPE_CHECKING:
 
 
 class CaseRun(NamedTuple):
-    """A case that was run: its scorecard and its episode."""
+    """A case that has run, with its scorecard and its episode."""
 
     scorecard: Scorecard
     episode: Episode
 
 
 def start_session(config: pytest.Config) -> MapsatSession:
-    """Return the session of this process; on the controller, register the reporter too.
+    """Return the session of this process; on the controller, also register the reporter.
 
     Raises:
         pytest.UsageError: an option, the agent's spec, the judge's or the user's cannot be used.
@@ -148,7 +148,7 @@ class MapsatSession:
         self._ahead = self._run_ahead()
 
     def described(self) -> Settings:
-        """Return the settings with a digest of the agent's source, by which a resumed run is recognised."""
+        """Return the settings with a digest of the agent's source, which identifies the run when it is resumed."""
         files = (getattr(plugin, "__file__", None) for plugin in self.config.pluginmanager.get_plugins())
         conftests = {Path(file) for file in files if file and Path(file).name == "conftest.py"}
         spec, agent = self.settings.request.agent, None if self._source is None else self._source.agent
@@ -166,7 +166,7 @@ class MapsatSession:
 
     @property
     def agent_fixture(self) -> bool:
-        """Whether the agent is that of a fixture."""
+        """Whether a fixture provides the agent."""
         return self._source is None
 
     @property
@@ -194,11 +194,11 @@ class MapsatSession:
         return case
 
     def sandbox(self, request: pytest.FixtureRequest, case: Case) -> Sandbox:
-        """Return the sandbox of the case that the test is parametrised with."""
+        """Return the sandbox of a parametrised test's case."""
         return make_sandbox(case, param_of(request.node).suite)
 
     def run_of(self, request: pytest.FixtureRequest, case: Case) -> Callable[[], CaseRun]:
-        """Return a callable that runs the case of a parametrised test; an agent from a fixture is made now."""
+        """Return a callable that runs the case of a parametrised test; an agent from a fixture is created now."""
         item = request.node
         agent = request.getfixturevalue("mapsat_agent") if self._source is None else None
         # Where the item's teardown looks for it.
@@ -219,7 +219,7 @@ class MapsatSession:
         return f"mapsat: {lacks}" if lacks else ""
 
     def runner(self, agent: object = None) -> Runner:
-        """Return the runner, made once; with ``--mapsat-agent=fixture`` one for the agent that the test's fixture gives or names.
+        """Return the cached runner; with ``--mapsat-agent=fixture``, a runner for the agent from the test's fixture.
 
         Raises:
             UsageError: the agent that a fixture names cannot be resolved.
@@ -235,7 +235,7 @@ class MapsatSession:
         return self._runners[spec]
 
     def outcome(self) -> dict[str, Any]:
-        """Return what this process reports about its episodes when it ends, as plain data.
+        """Return this process's final data about its episodes as plain data.
 
         ``fault``: why the journal could not be written. ``unasked``: how many episodes were played for a later task of their user alone.
         ``notes``: what each line of the summary is about, what it says, and of how many. ``late``: the episodes of which more became known
@@ -259,7 +259,7 @@ class MapsatSession:
         }
 
     def judged_again(self, card: Scorecard, trajectory: Trajectory) -> Scorecard | None:
-        """Return an episode judged again with another trajectory; None where no suite of the run has its case."""
+        """Return an episode judged again with another trajectory; None if no suite of the run has its case."""
         suite = self.suites.of_cases().get(card.id)
         entry = None if suite is None else suite.listed(card.id)
         if suite is None or entry is None:
@@ -278,21 +278,21 @@ class MapsatSession:
         return graded.model_copy(update={"agent": card.agent, "attempt": card.attempt, "timing": card.timing})
 
     def _tell_environment(self, name: str) -> None:
-        """Print which environment episodes act on."""
+        """Print the environment of the episodes."""
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
         if terminal is not None and self.is_controller:
             terminal.ensure_newline()
             terminal.write_line(printed(f"mapsat: episodes act on {name}"))
 
     def _environment_of(self, suite: Suite, case: Case) -> object | None:
-        """Return the environment of a case's episodes: from a hook, else as the suite or the service file declares. Raises MapsatError."""
+        """Return the environment of a case's episodes: from a hook, otherwise from the suite or the service file. Raises MapsatError."""
         caller = self.config.hook.pytest_mapsat_environment
         with waiting():
             environment = call_hook(self.config, caller, config=self.config, case=case, suite=suite)
         return self._declared_by(suite) if environment is None else environment
 
     def _declared_by(self, suite: Suite) -> object | None:
-        """Return the environment that a suite declares, else that of the service file. Raises UsageError."""
+        """Return the environment that a suite declares, otherwise the environment in the service file. Raises UsageError."""
         service = getattr(self._source, "file", None)
         terms = suite.manifest.environment or getattr(service, "environment", None)
         if terms is None:
@@ -307,13 +307,13 @@ class MapsatSession:
     # -- episodes --------------------------------------------------------------------------
 
     def episode(self, item: pytest.Item, case: Case, agent: object, environment: object | None = None) -> Scorecard:
-        """Run the case of an item, or fetch its episode, and keep it for the item's next report."""
+        """Run the case of an item or fetch its episode, and keep the episode for the item's next report."""
         param, runner = param_of(item), self.runner(agent)
         nodeid = self._nodeid(param)
         wanted = wanted_of(item, agent)
 
         def run() -> Scorecard:
-            """Play and grade the episode, or fetch one that ran ahead."""
+            """Play and grade the episode, or fetch an episode that ran ahead."""
             ended = self.played(runner, param, case, wanted, environment)
             if isinstance(ended, Scorecard):
                 return ended
@@ -326,7 +326,7 @@ class MapsatSession:
     def played(
         self, runner: Runner, param: CaseParam, case: Case, wanted: Wanted, environment: object | None
     ) -> Scorecard | Played:
-        """Return the episode that an item asks for: one that has run ahead, graded already unless its case is one in Python, or one that is played now."""
+        """Return the episode for an item: one that ran ahead (graded unless its case is in Python), or one played now."""
         ended = None if self._ahead is None else self._ahead.ask(wanted)
         if ended is not None:
             return ended
@@ -334,7 +334,7 @@ class MapsatSession:
             return runner.play(param.suite, case, trial=param.trial, environment=environment)
 
     def _run_ahead(self) -> Upcoming | None:
-        """Return the plugin that plays episodes ahead of their items; None where one episode runs at a time."""
+        """Return the plugin that plays episodes ahead of their items; None if only one episode runs at a time."""
         option = self.config.option
         usual = AT_ONCE if self._source is not None and self._source.waits else 1
         if self._cluster is not None:
@@ -349,14 +349,14 @@ class MapsatSession:
         return upcoming
 
     def give_up(self) -> int:
-        """Stop waiting for episodes that are no longer needed; return how many agents were still busy."""
+        """Stop waiting for episodes that are no longer needed; return the number of busy agents."""
         for runner in self._runners.values():
             if runner.elsewhere is not None:
                 runner.elsewhere.stop()
         return leave_behind()
 
     def planned(self, item: pytest.Item, case: Case, printed: Printed) -> Planned | None:
-        """Return the plan by which an item's episode can run ahead; None where it has been run already."""
+        """Return the plan for running an item's episode ahead; None if the episode has already run."""
         param, runner = param_of(item), self.runner()
         wanted = wanted_of(item)
         self.join_run()
@@ -374,7 +374,7 @@ class MapsatSession:
         return Planned(wanted.key, play, grade, printed.context(), alone)
 
     def join_run(self) -> None:
-        """On a worker, open the journal that the controller has begun, and read the run that is resumed."""
+        """On a worker, open the controller's journal, and read the run to resume."""
         start, self._told = self._told, {}
         if not start:
             return
@@ -386,13 +386,13 @@ class MapsatSession:
                 self.episodes.journal = Journal(Path(start["journal"]))
 
     def _nodeid(self, param: CaseParam) -> str:
-        """Return the node id of a built-in item; for a suite outside the root, relative to the suite's own folder."""
+        """Return the node id of a built-in item; for a suite outside the root, relative to the suite's folder."""
         if param.nodeid:
             return param.nodeid
         return f"{place_of(param.entry.path, self.config.rootpath, param.suite.root)}::case[{self._name(param)}]"
 
     def place(self, param: CaseParam) -> str:
-        """Return the argument by which pytest runs one case, from the folder where it was started."""
+        """Return the pytest argument that runs one case, from the folder where pytest was started."""
         name = param.nodeid.partition("::")[2] or f"case[{self._name(param)}]"
         return f"{os.path.relpath(param.entry.path, self.root)}::{name}"
 
@@ -402,7 +402,7 @@ class MapsatSession:
 
     @pytest.hookimpl(tryfirst=True)  # before a worker tells its items
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Refuse checks and cases in Python that were met while items were collected, where Python leaves out their assertions. On a worker, report the latter."""
+        """Refuse collected checks and Python cases if Python omits assertions. On a worker, report the cases."""
         if place := self._told.get("in_python"):
             Path(place, f"{self._worker}.json").write_bytes(listed_items(session.items))
         if registry.without_assertions():
@@ -419,7 +419,7 @@ class MapsatSession:
         self._check_contexts(session.items)
 
     def _check_contexts(self, items: list[pytest.Item]) -> None:
-        """Refuse a run whose agent wants a context that a case cannot fill, before the first episode. Raises pytest.UsageError."""
+        """Refuse a run before the first episode if a case cannot fill the agent's context. Raises pytest.UsageError."""
         source = self._source
         if source is None or source.kind != "agent" or not source.wants_context:
             return
@@ -433,7 +433,7 @@ class MapsatSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Give environments back; on a worker, report the met cases to the controller."""
+        """Release environments; on a worker, report the collected cases to the controller."""
         self.environments.close()
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
@@ -441,7 +441,7 @@ class MapsatSession:
             output["mapsat"] = {**self.suites.ledger.left_out(), "roots": roots, **self.outcome()}
 
     def pytest_unconfigure(self) -> None:
-        """Stop our threads, and close what is open."""
+        """Stop our threads, and close open resources."""
         if self._own_tools is not None:
             self._own_tools.close()
         shutdown()
@@ -455,7 +455,7 @@ class MapsatSession:
     # -- inside ----------------------------------------------------------------------------
 
     def _make_runner(self, source: Source) -> Runner:
-        """Return a runner for an agent, with everything that this process shares between runners."""
+        """Return a runner for an agent, with all objects that this process shares between runners."""
         request = self.settings.request
         request = request.model_copy(update={"judge": self._moved(request.judge)})
         memories = None
@@ -478,7 +478,7 @@ class MapsatSession:
         )
 
     def _elsewhere(self, request: RunRequest) -> Elsewhere | None:
-        """Return what plays episodes on the dask cluster; None where there is none."""
+        """Return the object that plays episodes on the dask cluster; None if there is none."""
         if self._cluster is None:
             return None
         from pytest_mapsat.runs.elsewhere import Elsewhere  # noqa: PLC0415 (an extra)
@@ -490,7 +490,7 @@ class MapsatSession:
         return Elsewhere(submit, request, self.root, self.settings.cache, rounds=rounds, conftests=conftests)
 
     def _moved(self, spec: str) -> str:
-        """Return the spec of a recorded file, with its new path if the start of the run has moved it."""
+        """Return the spec of a recorded file, with its new path if the start of the run moved the file."""
         kind, _, place = spec.partition(":")
         moved: dict[str, str] = self._files_moved if self.reporter is None else self.reporter.beginning.moved
         new = moved.get(os.path.realpath(self.root / place)) if kind == "recorded" else None

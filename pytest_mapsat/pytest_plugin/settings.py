@@ -138,19 +138,19 @@ def read_settings(config: pytest.Config) -> Settings:
 
 
 def _given(config: pytest.Config, name: str) -> Any:
-    """Return the text of an option, from the command line, else from the ini file."""
+    """Return the text of an option from the command line, otherwise from the ini file."""
     option = OPTIONS[name]
     given = config.getoption(option.dest) if option.typed else None
     return config.getini(option.dest) if given is None and option.ini else given
 
 
 def _text(config: pytest.Config, name: str) -> str:
-    """Return the text of an option, empty where it was not given."""
+    """Return the text of an option; empty if it was not given."""
     return str(_given(config, name) or "").strip()
 
 
 def _read(name: str, text: str, reader: Callable[[str], _T]) -> _T:
-    """Return an option's text as its reader understands it; an error names the option."""
+    """Return an option's text parsed by its reader; an error names the option."""
     try:
         return reader(text)
     except (ValueError, UsageError) as error:
@@ -164,13 +164,13 @@ def _value(config: pytest.Config, name: str) -> Any:
 
 
 def _path(config: pytest.Config, name: str) -> Path | None:
-    """Return the absolute path of an option, relative to where pytest was started; None where it was not given."""
+    """Return the absolute path in an option, relative to the starting folder of pytest; None if it was not given."""
     text = _text(config, name)
     return (config.invocation_params.dir / text).absolute() if text else None
 
 
 def _expressions(config: pytest.Config, name: str) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:
-    """Return the values of a repeatable option, and where they were given."""
+    """Return the values of a repeatable option, and the places where they were given."""
     if now := typed(config, name):
         return tuple(now), "command line"
     return tuple(_given(config, name) or ()), "ini"
@@ -183,7 +183,7 @@ def _refuse_keys(config: pytest.Config) -> None:
 
 
 def _refuse_empty(config: pytest.Config) -> None:
-    """Refuse an option that was typed without a value, as ``--mapsat-save=$FILE`` is where FILE is not set."""
+    """Refuse an option without a value, such as ``--mapsat-save=$FILE`` if FILE is not set."""
     for option in OPTIONS.values():
         if option.kind not in ("flag", "optional") and any(not value.strip() for value in typed(config, option.name)):
             raise pytest.UsageError(f"--mapsat-{option.name} is empty: expected {option.metavar}")
@@ -193,7 +193,7 @@ def _refuse_empty(config: pytest.Config) -> None:
 
 
 def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
-    """Return the request as the run file will have it; collect the rates of models in ``rates``."""
+    """Return the request in the form of the run file; collect the rates of models in ``rates``."""
     fail_under, origin = _expressions(config, "fail-under")
     drops, drops_from = _drops(config)
     rule, trials = _trials(config)
@@ -240,7 +240,7 @@ def _build(text: str) -> str:
 
 
 def _http(config: pytest.Config) -> str:
-    """Return the form in which services are addressed; the path of a service file is made relative to where pytest was started."""
+    """Return the form for addressing services; the path of a service file becomes relative to the starting folder of pytest."""
     form = _text(config, "http")
     if not form.endswith((".yaml", ".yml")):
         return form
@@ -248,13 +248,13 @@ def _http(config: pytest.Config) -> str:
 
 
 def _allowance(text: str) -> str:
-    """Return the share of undecided labels that is allowed, checked."""
+    """Return the allowed share of undecided labels, checked."""
     parse_allowance(text)
     return text
 
 
 def _votes(config: pytest.Config, judge: str) -> int:
-    """Return how many votes a judge casts on each label; a judge that asks no model casts one."""
+    """Return the number of a judge's votes on each label; a judge that asks no model casts one vote."""
     usual = default_votes(judge)
     votes: int = _value(config, "judge-votes") or usual
     if usual == 1 and votes > 1 and typed(config, "judge-votes"):
@@ -265,7 +265,7 @@ def _votes(config: pytest.Config, judge: str) -> int:
 
 
 def _trials(config: pytest.Config) -> tuple[str, int]:
-    """Return the pass rule, which is empty where all trials have to pass, and the number of trials."""
+    """Return the pass rule, empty if all trials must pass, and the number of trials."""
     text: str = _value(config, "trials")
     match = re.fullmatch(r"([1-9][0-9]{0,5}/)?([1-9][0-9]{0,5})", text)
     if match is None:
@@ -284,7 +284,7 @@ def _shard(text: str) -> str:
 
 
 def _drops(config: pytest.Config) -> tuple[tuple[str, ...], Literal["command line", "ini"]]:
-    """Return by how much each mean may fall; nothing where there is no run to compare with."""
+    """Return the allowed fall of each mean; empty if there is no run for comparison."""
     if _compared(config):
         return _expressions(config, "max-drop")
     lonely = next((name for name in ("max-drop", "inconclusive") if typed(config, name)), None)
@@ -294,7 +294,7 @@ def _drops(config: pytest.Config) -> tuple[tuple[str, ...], Literal["command lin
 
 
 def _compared(config: pytest.Config) -> tuple[Path, ...]:
-    """Return the runs to compare with: paths start from where pytest was started."""
+    """Return the runs for comparison; paths are relative to the starting folder of pytest."""
     given, _ = _expressions(config, "compare")
     return tuple((config.invocation_params.dir / text).absolute() for text in given if text.strip())
 
@@ -313,7 +313,7 @@ def _cases(config: pytest.Config) -> tuple[Path, ...]:
 
 
 def _tools(config: pytest.Config) -> str:
-    """Return the spec of the tools that answer calls without a recording; empty where none do."""
+    """Return the spec of the tools that answer calls without a recording; empty if there are none."""
     mode, tools = _value(config, "unrecorded"), _text(config, "tools")
     if mode not in ("strict", "record"):
         raise pytest.UsageError(f"--mapsat-unrecorded: found {mode!r}, expected strict or record")
@@ -327,13 +327,13 @@ def _tools(config: pytest.Config) -> str:
 
 
 def _reports(config: pytest.Config) -> tuple[ReportTarget, ...]:
-    """Return the reports: paths start from where pytest was started."""
+    """Return the reports; paths are relative to the starting folder of pytest."""
     texts = _given(config, "report")
     return _read("report", "", lambda _: parse_reports(texts, config.invocation_params.dir)) if texts else ()
 
 
 def _without_rates(name: str, spec: str, rates: dict[str, int]) -> str:
-    """Return a model's spec without its rates, which change no answer; the lowest rate given applies to all models."""
+    """Return a model's spec without its rates, which do not affect answers; the lowest given rate applies to all models."""
     head, mark, query = spec.partition("?")
     if not mark or head.partition(":")[0] not in _MODEL_KINDS:
         return spec
@@ -354,7 +354,7 @@ def _without_rates(name: str, spec: str, rates: dict[str, int]) -> str:
 
 
 def _executor(config: pytest.Config) -> str:
-    """Return the address of the dask scheduler that plays the episodes; empty where they are played here."""
+    """Return the address of the dask scheduler that plays the episodes; empty if this process plays them."""
     spec: str = _value(config, "executor")
     if spec == "local":
         return ""
@@ -381,7 +381,7 @@ def _hosts(config: pytest.Config) -> frozenset[str]:
 
 
 def _isolation(config: pytest.Config) -> Isolation | None:
-    """Return the terms on which agents are isolated; None where they are not."""
+    """Return the terms of isolation for agents; None if they are not isolated."""
     text = _text(config, "isolate") or "off"
     if text == "off":
         return None
@@ -411,7 +411,7 @@ def _isolation(config: pytest.Config) -> Isolation | None:
 
 
 def _variable_passed_on(config: pytest.Config, name: str) -> dict[str, str]:
-    """Return the value of an environment variable that an isolated agent gets; one that is not set is an error if it was typed."""
+    """Return the value of an environment variable for an isolated agent; a typed variable that is not set is an error."""
     option = f"--mapsat-isolate=env:{name}"
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,255}", name):
         shown_name = name.partition("=")[0] + "=..." if "=" in name else repr(name)
@@ -426,7 +426,7 @@ def _variable_passed_on(config: pytest.Config, name: str) -> dict[str, str]:
 
 
 def _memory(text: str) -> int:
-    """Return the memory limit of an isolated agent, megabytes."""
+    """Return the memory limit of an isolated agent in megabytes."""
     if not re.fullmatch(r"[0-9]{1,9}", text) or not _LEAST_MEMORY <= int(text) <= _MOST_MEMORY:
         raise pytest.UsageError(
             f"--mapsat-isolate=memory: found {text!r}, expected megabytes, a whole number from {_LEAST_MEMORY} to {_MOST_MEMORY}"
@@ -462,7 +462,7 @@ def with_suites(settings: Settings, suites: Iterable[Suite]) -> Settings:
 
 
 def refuse_other_defaults(settings: Settings, suite: Suite) -> None:
-    """Refuse a suite, met while cases are collected, whose option values differ from those the run began with.
+    """Refuse a suite found during collection if its option values differ from those at the start of the run.
 
     Raises:
         SuiteError: it does; with the manifest's line.
@@ -497,7 +497,7 @@ def _values_of_suite(suite: Suite, settings: Settings) -> dict[str, object]:
 
 
 def _shown(value: object) -> str:
-    """Return a value as it is written in messages."""
+    """Return a value in the notation of messages."""
     if isinstance(value, tuple):
         return ",".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -51,7 +51,7 @@ _SHOWN = 5
 
 
 class Suites:
-    """The suites that this process has met, and the hooks by which pytest collects their cases.
+    """The suites that this process has found, and the hooks with which pytest collects their cases.
 
     Attributes:
         ledger: the items that this process has collected, and on the controller what has come of those of the run.
@@ -85,7 +85,7 @@ class Suites:
         self._begun = True
 
     def open(self, root: Path) -> Suite:
-        """Return the suite in a folder, opened once, its domains made markers.
+        """Return the suite in a folder, opened once, with its domains as markers.
 
         Raises:
             SuiteError: it cannot be used.
@@ -102,7 +102,7 @@ class Suites:
         return self.opened[root]
 
     def declare(self, document: LocatedDocument, path: Path) -> tuple[Suite, CaseEntry]:
-        """Add a case in Python to the suite of its module, and return both.
+        """Add a Python case to the suite of its module, and return both.
 
         Raises:
             SuiteError: it cannot be used, or another case of the run has its id.
@@ -114,7 +114,7 @@ class Suites:
         return suite, entry
 
     def _of_module(self, path: Path) -> Suite:
-        """Return the suite of a module: the nearest at or above it, else the project, which has no tools; it is one of the run's from now on. Raises SuiteError."""
+        """Return the suite of a module and add it to the run: the nearest at or above it, otherwise the project, which has no tools. Raises SuiteError."""
         root = find_suite(path)
         if root is None:
             root = self.config.rootpath if path.is_relative_to(self.config.rootpath) else path.parent
@@ -126,20 +126,20 @@ class Suites:
         return suite
 
     def add_listed(self, listing: bytes) -> None:
-        """Add the cases in Python that a worker has collected, from the JSON of ``listed_items``. Raises SuiteError."""
+        """Add the Python cases collected by a worker, from the JSON of ``listed_items``. Raises SuiteError."""
         for nodeid, trial, entry in Listed.validate_json(listing):
             self._of_module(entry.path).declare_listed(entry)
             self.in_python[nodeid] = entry.id, trial
 
     def leave_out(self, nodeid: str) -> None:
-        """Remove a case in Python from the run, because its author has skipped it."""
+        """Remove a Python case from the run because its author skipped it."""
         case, _ = self.in_python[nodeid]
         self.ledger.deselect([nodeid])
         for suite in self.used():
             suite.withdraw(case)
 
     def case_of(self, nodeid: str) -> str:
-        """Return the case name of a test, with its trial; empty where the test is not a case."""
+        """Return the case name of a test with its trial; empty if the test is not a case."""
         if nodeid in self.in_python:
             return case_name(*self.in_python[nodeid], self.settings.request.options.trials)
         return nodeid.partition("::case[")[2].removesuffix("]") if is_case(nodeid) else ""
@@ -154,24 +154,24 @@ class Suites:
                 return  # told where its files are collected
 
     def touch(self, root: Path) -> None:
-        """Note that cases were collected from the suite in a folder, here or in another process."""
+        """Record that cases were collected from the suite in a folder, by this or another process."""
         self.touched.add(root)
         self.open_known(root)
 
     def touch_items(self, nodeids: Iterable[str]) -> None:
-        """Note the suites that another process collected items from, as far as the items' paths show."""
+        """Record the suites from which another process collected items, judged by the items' paths."""
         for place in dict.fromkeys(nodeid.partition("::")[0] for nodeid in nodeids):
             root = find_suite(self.config.rootpath / place)
             if root is not None:
                 self.touch(root)
 
     def names(self) -> Callable[[str], tuple[str, int]]:
-        """Return a function that gives the case and trial of a node id."""
+        """Return a function that returns the case and trial of a node id."""
         trials = self.settings.request.options.trials
 
         @cache
         def known() -> dict[str, tuple[str, int]]:
-            """Return case and trial by the name in node ids, of all suites in use."""
+            """Return case and trial by the name in node ids, for all suites in use."""
             cases: dict[str, tuple[str, int]] = {}
             for suite in self.used():
                 for entry in suite.readable():
@@ -185,11 +185,11 @@ class Suites:
         )
 
     def argument_paths(self) -> list[Path]:
-        """Return the places that pytest collects from by its arguments."""
+        """Return the places in pytest's arguments from which it collects."""
         return [self._argument_path(argument) for argument in self.config.args]
 
     def used(self) -> list[Suite]:
-        """Return the suites that cases were collected from, by their folder."""
+        """Return the suites from which cases were collected, by folder."""
         return [self.opened[root] for root in sorted(self.touched) if root in self.opened]
 
     def of_cases(self) -> dict[str, Suite]:
@@ -210,7 +210,7 @@ class Suites:
         )
 
     def drafts_note(self) -> str:
-        """Say how many drafts were left out, and how they are reviewed; empty where there were none."""
+        """Return a note on the number of omitted drafts and how to review them; empty if there were none."""
         by_root: dict[str, list[str]] = {}
         for case, root in sorted(self.ledger.drafts.items()):
             by_root.setdefault(root, []).append(case)
@@ -220,7 +220,7 @@ class Suites:
         )
 
     def _unknown_cases(self) -> Iterator[str]:
-        """Yield a message for each case that an argument names and its file does not have, with a suggestion."""
+        """Yield a message for each case in an argument that its file does not contain, with a suggestion."""
         trials = self.settings.request.options.trials
         for argument in self.config.args:
             place, _, name = argument.partition("::case[")
@@ -240,12 +240,12 @@ class Suites:
                 yield f"{printable(place)} has no case {shown(name)}{f', {hint}' if hint else ''}"
 
     def _asked_for(self) -> list[Suite]:
-        """Return the suites that the command line names, before anything is collected."""
+        """Return the suites on the command line, before collection starts."""
         roots = dict.fromkeys(find_suite(path) for path in (*self._added(), *self.argument_paths()))
         return [self.opened[root] for root in roots if root in self.opened]
 
     def _added(self) -> tuple[Path, ...]:
-        """Return the places to collect from in addition: those of --mapsat-cases; the default ones only where no path was given."""
+        """Return the additional places for collection: those of --mapsat-cases; defaults only if no path was given."""
         given = self.config.args_source is pytest.Config.ArgsSource.ARGS
         return self.settings.cases if self.config.getoption("mapsat_cases") is not None or not given else ()
 
@@ -384,7 +384,7 @@ class Suites:
         ]
 
     def _taken(self, suite: Suite, entries: tuple[CaseEntry, ...]) -> tuple[CaseEntry, ...]:
-        """Return the entries that belong to the run, without drafts; an id that another suite has too is refused, as reports know cases by id.
+        """Return the non-draft entries of the run; refuse an id that another suite also has, because reports identify cases by id.
 
         Raises:
             SuiteError: another suite of this run has a case of the same id, or a sequence of its cases is broken.
@@ -397,7 +397,7 @@ class Suites:
         return taken
 
     def _refuse_taken(self, suite: Suite, entries: Iterable[CaseEntry]) -> None:
-        """Raise SuiteError where another suite of this run has a case of the id of one of these."""
+        """Raise SuiteError if another suite of this run already has one of these case ids."""
         for other in (self.opened[root] for root in sorted(self.touched - {suite.root}) if root in self.opened):
             theirs = self.samples.get(other.root)
             for entry in entries:
@@ -407,13 +407,13 @@ class Suites:
                     raise SuiteError(Problem(str(entry.path), entry.line, message, "ids are unique in a run"))
 
     def _draw(self, suite: Suite) -> None:
-        """Draw the sample of a suite, if one was asked for. Raises UsageError."""
+        """Draw the sample of a suite if one was requested. Raises UsageError."""
         options = self.settings.request.options
         if options.sample:
             self.samples[suite.root] = frozenset(entry.id for entry in entries_of(suite, options))
 
     def _register_domains(self, domains: Iterable[tuple[str, str]]) -> None:
-        """Make a marker of each domain, once."""
+        """Register each domain as a marker, once."""
         markers = {line.partition(":")[0] for line in self.config.getini("markers")}
         for name, description in domains:
             if name not in markers:
@@ -423,7 +423,7 @@ class Suites:
                 )
 
     def _without_overlaps(self, arguments: list[str]) -> list[str]:
-        """Drop arguments that lie inside another argument: pytest 8 would collect the narrower one only."""
+        """Remove arguments inside another argument: pytest 8 would collect only the narrower one."""
         kept: list[str] = []
         for argument in dict.fromkeys(arguments):
             path = self._argument_path(argument)
@@ -439,7 +439,7 @@ class Suites:
         return Path(os.path.abspath(path))  # noqa: PTH100  a/../b is not below a, and resolve() would leave links
 
     def _refuse_empty(self, path: Path) -> None:
-        """Refuse a place that was named and holds no cases."""
+        """Refuse a named place that holds no cases."""
         root = find_suite(path)
         if root is None and not (path.is_dir() and any(path.rglob("suite.yaml"))):
             raise pytest.UsageError(f"{path}: no suite here: expected a suite.yaml in this folder or one above")
@@ -449,7 +449,7 @@ class Suites:
 
 
 def _case_and_trial(name: str, places: Mapping[str, tuple[str, int]]) -> tuple[str, int]:
-    """Return the case and trial of a node id's brackets, where further parameters may be joined to them."""
+    """Return the case and trial in a node id's brackets, which may also contain other parameters."""
     if name in places:
         return places[name]
     parts = name.split("-")
@@ -458,7 +458,7 @@ def _case_and_trial(name: str, places: Mapping[str, tuple[str, int]]) -> tuple[s
 
 
 def _refuse_name(place: str) -> None:
-    """Refuse a case file with a name that xdist, pytest's cache or a terminal cannot take. Raises SuiteError."""
+    """Refuse a case file whose name xdist, pytest's cache or a terminal cannot handle. Raises SuiteError."""
     try:
         place.encode()
     except UnicodeEncodeError:
@@ -468,7 +468,7 @@ def _refuse_name(place: str) -> None:
 
 
 class _BrokenFile(pytest.File):
-    """A file of a suite that cannot be opened: its collection fails with the reason."""
+    """A suite file that cannot be opened: its collection fails with the reason."""
 
     def __init__(self, *, message: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -43,13 +43,13 @@ class Printed:
         self.records: list[logging.LogRecord] = []
 
     def context(self) -> Context:
-        """Return a context in which prints and log records are kept here."""
+        """Return a context in which this object collects prints and log records."""
         context = copy_context()
         context.run(_printing.set, self)
         return context
 
     def add(self, stream: str, text: str) -> None:
-        """Keep a text printed on a stream, cut where it is too long."""
+        """Store a text printed on a stream, cut if it is too long."""
         left = self._left[stream]
         if left > 0:
             self._left[stream] = left - len(text)
@@ -57,13 +57,13 @@ class Printed:
             self._texts.append((stream, text if len(text) <= left else cut))
 
     def print(self) -> None:
-        """Print the kept texts on the process's streams."""
+        """Print the stored texts on the process's streams."""
         for stream, text in self._texts:
             getattr(sys, stream).write(text)
 
 
 class Keeper(logging.Handler):
-    """Keeps the output of episodes that run ahead, until their items run."""
+    """Keeps the output of episodes that run ahead until their items run."""
 
     def __init__(self, config: pytest.Config) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class Keeper(logging.Handler):
             yield
 
     def route(self) -> None:
-        """Patch the current streams so that output of an episode is kept; a fixture may have replaced the former ones."""
+        """Patch the current streams to keep the output of an episode; a fixture may have replaced the earlier streams."""
         for name in _STREAMS:
             stream: TextIO | None = getattr(sys, name)
             attributes: dict[str, Any] | None = getattr(stream, "__dict__", None)
@@ -116,7 +116,7 @@ class Keeper(logging.Handler):
             printed.records.append(record)
 
     def print(self, printed: Printed) -> None:
-        """Print and log an episode's output, now that its item runs."""
+        """Print and log an episode's output because its item runs now."""
         printed.print()
         now = logging.getLogger().handlers
         for record in printed.records:
@@ -125,7 +125,7 @@ class Keeper(logging.Handler):
                     handler.handle(record)
 
     def _route_all(self) -> None:
-        """Patch the streams that items write to, and those used between items."""
+        """Patch the streams for items and the streams between items."""
         self.route()
         capture = self._config.pluginmanager.get_plugin("capturemanager")
         if capture is not None and self._captures:
@@ -142,13 +142,13 @@ class Keeper(logging.Handler):
 
 
 def _is_of_item(record: logging.LogRecord) -> bool:
-    """Return whether a log record is the item's own, not an episode's that runs ahead."""
+    """Return whether a log record belongs to the item itself, and not to an episode that runs ahead."""
     del record
     return _printing.get() is None
 
 
 def _redirecting(name: str, write: Callable[[str], int]) -> Callable[[str], int]:
-    """Return a ``write`` for a stream that keeps the text where an episode prints, and else prints it."""
+    """Return a ``write`` for a stream that keeps an episode's text, and prints any other text."""
 
     def look(text: str) -> int:
         printed = _printing.get()
@@ -169,7 +169,7 @@ _LONG, _FEW = 20.0, 4
 
 
 def concurrency_hint(run: Run) -> Iterator[tuple[str, str]]:
-    """Yield as a label and a text the hint that a wider run would have saved time, where the agent was waited for long enough.
+    """Yield a label and a text that more concurrency would have saved time, if the run waited long enough for the agent.
 
     Args:
         run: its episodes were played one after another, as no more were asked for.
@@ -182,7 +182,7 @@ def concurrency_hint(run: Run) -> Iterator[tuple[str, str]]:
 
 
 class Upcoming:
-    """Starts the episodes of the next items, and hands them out when the items run.
+    """Starts the episodes of the next items, and returns them when the items run.
 
     Args:
         session: makes plans and loads cases.
@@ -214,7 +214,7 @@ class Upcoming:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Keep what episodes print apart; at the end, however it comes, leave nothing running."""
+        """Keep the output of episodes separate; at the end of the loop, stop everything that still runs."""
         if self._config.pluginmanager.has_plugin("dsession"):
             return (yield)  # the items run on workers
         self._items = session.items
@@ -230,7 +230,7 @@ class Upcoming:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        """Start the episodes of the next items; drop that of an item that did not ask for it."""
+        """Start the episodes of the next items; drop the episode of an item that did not request it."""
         self._now = (item,) if nextitem is None else (item, nextitem)
         self._asked = False
         self._offer()
@@ -267,7 +267,7 @@ class Upcoming:
         return case
 
     def ask(self, wanted: Wanted) -> Scorecard | Played | None:
-        """Wait for an item's episode and return it, graded unless the case is in Python; None where it is to be played in the item's turn."""
+        """Wait for an item's episode and return it, graded unless the case is in Python; None if the item must play it itself."""
         if wanted.source is not None or not self._ahead.knows(wanted.key):
             return None
         self._asked = True
@@ -281,11 +281,11 @@ class Upcoming:
             self._keeper.print(printed)
 
     def in_turn(self) -> AbstractContextManager[None]:
-        """Return a block that counts an episode played in its item's turn among those under way."""
+        """Return a context that counts an episode played by its own item among the running episodes."""
         return self._ahead.elsewhere()
 
     def notes(self) -> list[tuple[str, int]]:
-        """Return what the summary says of it: sentences, with how many items or agents each is about."""
+        """Return sentences for the summary, with the number of items or agents in each."""
         notes = [
             (f"in its own turn: the fixture {name!r} may be meant for it", count)
             for name, count in self._in_turn.items()
@@ -297,7 +297,7 @@ class Upcoming:
     # -- inside ----------------------------------------------------------------------------
 
     def _offer(self) -> None:
-        """Start episodes of the next items while there is room."""
+        """Start episodes of the next items while capacity remains."""
         room = min(self._ahead.room, self._width)  # more would keep those waiting that can begin
         if room <= 0:
             return
@@ -310,7 +310,7 @@ class Upcoming:
                     return
 
     def _offered(self, item: pytest.Item) -> bool:
-        """Start the episode of one item; return whether it could be started."""
+        """Start the episode of one item; return whether this succeeded."""
         if not is_built_in(item) or _may_not_run(item):
             return False
         own = OWN_FIXTURES | (item.callspec.params.keys() if PYTHON_CASE in item.stash else frozenset())  # type: ignore[attr-defined]
@@ -332,12 +332,12 @@ class Upcoming:
         return True
 
     def _forget(self, key: Key) -> None:
-        """Drop an episode and its output."""
+        """Delete an episode and its output."""
         self._ahead.drop(key)
         self._offers.pop(key, None)
 
     def _upcoming(self) -> Sequence[pytest.Item]:
-        """Return the next items, the running one first, as far as this process knows them."""
+        """Return the next known items, starting with the running item."""
         if self._queue is not None:
             with self._queue.lock() as waiting:
                 places = [place for place in waiting if isinstance(place, int)]
@@ -348,7 +348,7 @@ class Upcoming:
 
 
 def _is_aside(item: pytest.Item, name: str) -> bool:
-    """Return whether a fixture serves only its own plugin's tests, so that episodes need not wait for it."""
+    """Return whether a fixture serves only its own plugin's tests, so that episodes need not wait for the fixture."""
     made_by = definitions(item, name)  # where this is unknown, the item runs in its own turn
     return bool(made_by) and all(definition.func.__module__.partition(".")[0] in _ASIDE for definition in made_by)
 

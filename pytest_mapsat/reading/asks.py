@@ -33,7 +33,7 @@ _PART = re.compile("<([a-z_]+)>")
 
 @cache
 def _words() -> Mapping[str, str]:
-    """Return the raw patterns of go_ahead.yaml by name, with references to parts still in them."""
+    """Return the raw patterns of go_ahead.yaml by name, with unresolved references to parts."""
     text = (files(__package__) / "go_ahead.yaml").read_text("utf-8")
     data = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506  plain strings only
     return {name: "".join(text) for name, text in data["parts"].items()} | {
@@ -43,7 +43,7 @@ def _words() -> Mapping[str, str]:
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    """Return a named pattern, compiled on first use because most runs never ask for a go-ahead."""
+    """Return a named pattern, compiled on first use because most runs never need it."""
     text = _words()[name]
     while _PART.search(text):
         text = _PART.sub(lambda part: _words()[part[1]], text)
@@ -51,7 +51,7 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 class GoAheadRequest(NamedTuple):
-    """A request in an agent's message, split into the sentences around it, as written.
+    """A request in an agent's message, with the surrounding sentences as written.
 
     Attributes:
         asking: the sentences that ask for a go-ahead; empty where none does.
@@ -68,7 +68,7 @@ class GoAheadRequest(NamedTuple):
 
 @lru_cache(maxsize=256)
 def read_request(message: str, language: str) -> GoAheadRequest:
-    """Return the sentences with which an agent's message asks the user for something.
+    """Return the sentences in which an agent's message asks the user for something.
 
     Args:
         message: the agent's words; of a longer one only the last 20,000 characters are read.
@@ -93,13 +93,13 @@ def read_request(message: str, language: str) -> GoAheadRequest:
 
 @lru_cache(maxsize=256)
 def asks_go_ahead(message: str, language: str) -> bool:
-    """Return whether an agent's message asks for a go-ahead for an act. Arguments as for ``read_request``."""
+    """Return whether an agent's message asks for approval of an action. Arguments as for ``read_request``."""
     page = open_page(message[-_READ_CHARS:], language=language)
     return bool(go_ahead_requests(read_names(page, lexicon_of(()))))
 
 
 def exclusion_in(text: str, *, asks: bool) -> str:
-    """Return the first word in a folded text that excludes something or adds a second act ("keep", "instead"); empty if none.
+    """Return the first word in a folded text that excludes a thing or adds a second action ("keep", "instead"); empty if there is none.
 
     Args:
         text: the text.
@@ -111,12 +111,12 @@ def exclusion_in(text: str, *, asks: bool) -> str:
 
 
 def condition_in(text: str) -> str:
-    """Return the first word in a folded text that makes an act conditional ("if", "unless"); empty if none."""
+    """Return the first word in a folded text that makes an action conditional ("if", "unless"); empty if there is none."""
     return found_in("conditional", _pattern("whether_or_not").sub("", text))
 
 
 def found_in(name: str, text: str) -> str:
-    """Return the first match of a pattern of ``go_ahead.yaml`` in a folded text; empty if none.
+    """Return the first match of a pattern of ``go_ahead.yaml`` in a folded text; empty if there is none.
 
     Args:
         name: ``keeps`` (says that something stays as it is), ``informs`` (offers to look something up or to tell something), ``refers_back`` (leaves its act to
@@ -134,12 +134,12 @@ def is_bound(before: str, behind: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_plain_word(word: str) -> bool:
-    """Return whether a folded word is mere grammar ("the", 可以) or names only an act ("cancel"), so that it identifies nothing."""
+    """Return whether a folded word is merely grammatical ("the", 可以) or names an action ("cancel"), so that it identifies nothing."""
     return not meaning_in(word, acts_in(word), shortest=1)
 
 
 def meaning_in(text: str, acts: Iterable[str] = (), known: Collection[str] = (), *, shortest: int = 2) -> str:
-    """Return the first word of a folded text beyond courtesy, grammar, acts and known words; empty if none.
+    """Return the first word of a folded text that is not courtesy, grammar, an action or a known word; empty if there is none.
 
     Args:
         text: the text, without the values that are read in it.
@@ -168,25 +168,25 @@ def _forms(word: str) -> set[str]:
 
 
 def without_acts(text: str, acts: Iterable[str]) -> str:
-    """Return a folded text with the words for some acts replaced by bars."""
+    """Return a folded text with the words for some actions replaced by bars."""
     for act in sorted(acts):
         text = _pattern(f"act_{act}").sub("|", text)
     return text
 
 
 def words_for(acts: Iterable[str], text: str) -> str:
-    """Return the words in a folded text that name some acts, joined; empty if none."""
+    """Return the joined words in a folded text that name some actions; empty if there are none."""
     return "".join(match[0] for act in sorted(acts) for match in _pattern(f"act_{act}").finditer(text))
 
 
 def acts_in(text: str, without: Iterable[str] = ()) -> frozenset[str]:
-    """Return the acts that a folded text names, as English verbs; ``without``: acts to ignore."""
+    """Return the actions that a folded text names, as English verbs; ``without``: actions to ignore."""
     text = without_acts(text, without)
     return frozenset(act for act in _acts() if _pattern(f"act_{act}").search(text))
 
 
 def acts_of(name: str, description: str) -> frozenset[str]:
-    """Return the acts of a tool, as English verbs, from the start of its name or description; empty if unknown."""
+    """Return the actions of a tool as English verbs, from the start of its name or description; empty if unknown."""
     words = [word for word in fold_phrase(name).replace("-", "_").split("_") if not _pattern("light").fullmatch(word)]
     text = fold_phrase(description)
     if text[:1].isascii():
@@ -200,18 +200,18 @@ def acts_of(name: str, description: str) -> frozenset[str]:
 
 
 def words_of(act: str) -> list[str]:
-    """Return the plainest words for an act: its English verb, and a Chinese one if there is one."""
+    """Return the simplest words for an action: the English verb, and a Chinese verb if available."""
     return [act.replace("_", " "), *re.findall(r"[\u3400-\u9fff]{2,}", _words()[f"act_{act}"])[:1]]
 
 
 @cache
 def _acts() -> tuple[str, ...]:
-    """Return the names of all acts that go_ahead.yaml has patterns for."""
+    """Return the names of all actions with patterns in go_ahead.yaml."""
     return tuple(name.removeprefix("act_") for name in _words() if name.startswith("act_"))
 
 
 def go_ahead_requests(document: Document) -> frozenset[int]:
-    """Return the indexes of the sentences in an agent's message that ask for a go-ahead."""
+    """Return the indexes of the sentences in an agent's message that ask for approval."""
     sentences = [_plain(document.words(span)) for span in document.sentences]
     whole = "\n".join(sentences)
 
@@ -244,7 +244,7 @@ def _accepts(sentence: str) -> bool:
 
 
 def _asks(sentence: str) -> bool:
-    """Return whether a sentence asks for a go-ahead in its own words, and not for a detail or a choice."""
+    """Return whether a sentence itself asks for approval, and not for a detail or a choice."""
     if _pattern("general").search(sentence) and not sentence.endswith(("?", "吗")):
         return False
     if _pattern("may_ask").search(sentence) and any(
@@ -259,7 +259,7 @@ def _asks(sentence: str) -> bool:
 
 
 def _is_request(sentence: str, start: int, end: int) -> bool:
-    """Return whether an asking phrase, with the words around it, asks for no detail, choice or open answer."""
+    """Return whether an asking phrase in its context asks for no detail, choice or open answer."""
     before = _pattern("resets").split(sentence[:start])[-1]
     after = re.split(r"[,;?!]", sentence[end:])[0]
     around = f"{before}{sentence[start:end]}{after}"
@@ -279,7 +279,7 @@ def _plain(sentence: str) -> str:
 
 
 def agrees(message: str) -> bool | None:
-    """Return whether a user's words plainly agree (True) or plainly decline (False); None if neither."""
+    """Return whether a user's words clearly agree (True) or clearly decline (False); None if neither."""
     answer = fold_phrase(message[:_READ_CHARS]).strip(" \"'.!")
     if _pattern("declines").match(answer):
         return False if "go ahead" not in answer and "?" not in answer else None
@@ -325,7 +325,7 @@ class AskedBound(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """When a query wants a thing to be open: at all or any of ``minutes`` after midnight; no minutes mean now."""
+    """A query's condition on opening times: open at all or any of ``minutes`` after midnight; no minutes mean now."""
 
     start: int
     end: int
@@ -404,7 +404,7 @@ class _Respelt:
 
 
 class _Beside:
-    """The cue words of a query, for look-up by the place where they begin or end."""
+    """The cue words of a query, indexed by the places where they begin and end."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -428,7 +428,7 @@ class _Beside:
 
 @lru_cache(maxsize=256)
 def conditions_of(text: str, vocabulary: Vocabulary | None = None) -> Conditions:
-    """Return the bounds and opening times that a search text asks for. Linear in its length; no text makes it raise.
+    """Return the bounds and opening times in a search text. Linear in its length; no text raises an exception.
 
     Args:
         text: the query, folded (NFKC, case).
@@ -448,7 +448,7 @@ def conditions_of(text: str, vocabulary: Vocabulary | None = None) -> Conditions
 
 
 def _openings(document: Document, around: _Beside) -> Iterable[Opening]:
-    """Yield the opening times that a query asks for: now, always, or at a time of day."""
+    """Yield the opening times that a query requires: now, always, or at a time of day."""
     for cue in around.cues:
         if cue.has("now"):
             yield Opening(cue.start, cue.end, ())
@@ -462,7 +462,7 @@ def _openings(document: Document, around: _Beside) -> Iterable[Opening]:
 
 
 def _minutes(time: ClockTime, words: str) -> tuple[int, ...]:
-    """Return the minutes after midnight that a time may mean; for a closing time, one minute before it."""
+    """Return the minutes after midnight that a time may mean; for a closing time, the minute before it."""
     early = 1 if time.role in ("closing", "last_service") else 0
     written = _WRITTEN.match(words)
     hours = {int(written[1]) % 24} if written else set()
@@ -471,7 +471,7 @@ def _minutes(time: ClockTime, words: str) -> tuple[int, ...]:
 
 
 def _bounds(quantities: Sequence[Quantity], around: _Beside, taken: Sequence[tuple[int, int]]) -> Iterable[AskedBound]:
-    """Yield the bounds that the figures of a query set, without those inside opening times."""
+    """Yield the bounds on figures in a query, except figures inside opening times."""
     figures = [figure for figure in quantities if not any(start <= figure.span.start < end for start, end in taken)]
     skip = -1
     for at, figure in enumerate(figures):
@@ -491,7 +491,7 @@ def _bounds(quantities: Sequence[Quantity], around: _Beside, taken: Sequence[tup
 
 
 def _limit(figures: Sequence[Quantity], at: int, around: _Beside) -> int:
-    """Return where the words that belong to a figure begin; the end of the text where there is no such figure."""
+    """Return the position where the words of a figure begin; the end of the text if there is no such figure."""
     return _walk(figures[at], figures[at].span.start, around.before, "").at if at < len(figures) else len(around.text)
 
 
@@ -503,7 +503,7 @@ def _is_range(first: Quantity, second: Quantity, text: str) -> bool:
 
 
 class _Said(NamedTuple):
-    """The meaning of the words on one side of a figure: how far they extend, the direction of the bound, and the role."""
+    """The meaning of the words on one side of a figure: their extent, the direction of the bound, and the role."""
 
     at: int
     way: str = ""
@@ -511,7 +511,7 @@ class _Said(NamedTuple):
 
 
 def _walk(figure: Quantity, start: int, step: Callable[[int], Cue | None], suffix: str, role: str = "") -> _Said:
-    """Return what the words on one side of a figure say about it. ``role``: its role, where already known."""
+    """Return the meaning of the words on one side of a figure. ``role``: the figure's role, if already known."""
     at = reach = start
     way, begun = "", role
     while (cue := step(at)) is not None:
@@ -531,14 +531,14 @@ def _walk(figure: Quantity, start: int, step: Callable[[int], Cue | None], suffi
 
 
 def _fits(role: str, unit: str) -> bool:
-    """Return whether a figure in a unit may have a role; a bare number may have any."""
+    """Return whether a figure in a unit may have a role; a bare number may have any role."""
     if role == "wait":
         return unit in ("min", "count")
     return (unit not in ("star", "yuan", "foreign")) or (unit == "star") == (role == "rating")
 
 
 def _bound(figure: Quantity, around: _Beside, limit: int) -> AskedBound | None:
-    """Return the bound that a figure sets, None if it sets none; words from ``limit`` on belong to the next figure."""
+    """Return the bound that a figure sets, or None; words from ``limit`` on belong to the next figure."""
     unit = figure.unit.partition(":")[0]
     bare = unit == "yuan" and not any(cue.has("unit") for cue in _pack().find(around.text[slice(*figure.span)]))
     figure = figure._replace(unit="count") if bare else figure  # a sum of money only by what stands around it
@@ -572,7 +572,7 @@ def _bound(figure: Quantity, around: _Beside, limit: int) -> AskedBound | None:
 
 
 class Denials:
-    """Says which words of a query are not wanted.
+    """Finds the words of a query that describe unwanted things.
 
     Args:
         text: the query, folded.
@@ -582,7 +582,7 @@ class Denials:
         self._beside = _Beside(text)
 
     def denies(self, start: int, end: int) -> bool:
-        """Return whether the words between two places are what the query does not want."""
+        """Return whether the query rejects the words between two places."""
         at = start
         while (cue := self._beside.before(at)) is not None:
             if cue.has("no_denial"):
@@ -597,7 +597,7 @@ class Denials:
         return after is not None and (after.has("deny_behind") or (after.has("deny_after") and rest in _STOPS))
 
     def goes_on(self, end: int, start: int) -> bool:
-        """Return whether a denial up to one place continues at the next: "not spicy or loud"."""
+        """Return whether a denial that ends at one place continues at the next: "not spicy or loud"."""
         cues = [cue for cue in self._beside.cues if end <= cue.start and cue.end <= start]
         between = "".join(self._beside.text[end:start].split())
         covered = sum(len("".join(self._beside.text[cue.start : cue.end].split())) for cue in cues)

@@ -63,7 +63,7 @@ def find_numbers(text: str, cues: Sequence[Cue]) -> list[ReadNumber]:
 
 
 def _pointed(text: str, numbers: Sequence[ReadNumber], starts: Mapping[int, Cue]) -> list[ReadNumber]:
-    """Join Chinese numerals with their spoken decimals (二点五公里) where a unit follows that excludes a time of day."""
+    """Join Chinese numerals with their spoken decimals (二点五公里) if the following unit excludes a time of day."""
     result: list[ReadNumber] = []
     for number in numbers:
         whole, unit = result[-1] if result else None, starts.get(number.end)
@@ -85,7 +85,7 @@ def _pointed(text: str, numbers: Sequence[ReadNumber], starts: Mapping[int, Cue]
 
 
 def _in_digits(match: re.Match[str]) -> ReadNumber | None:
-    """Return a number written in digits; None where it has too many."""
+    """Return a number written in digits; None if it has too many digits."""
     written = match.group()
     if written in _FRACTIONS:
         return ReadNumber(match.start(), match.end(), _FRACTIONS[written], _FRACTIONS[written], 2)
@@ -118,7 +118,7 @@ def _scaled(text: str, numbers: list[ReadNumber]) -> list[ReadNumber]:
 
 
 def _in_words(text: str, cues: Sequence[Cue], first: int) -> tuple[int, ReadNumber | None]:
-    """Return how many words a spelled-out number takes, and the number."""
+    """Return the number of words in a spelled-out number, and the number itself."""
     cue = cues[first]
     if "fraction" in cue.tags or "couple" in cue.tags:
         value = float(cue.tags.get("fraction", cue.tags.get("couple")))
@@ -159,7 +159,7 @@ def _run(text: str, cues: Sequence[Cue], first: int) -> list[Cue]:
 
 
 def _value(words: Sequence[Cue]) -> tuple[float, float]:
-    """Return the lowest and highest value of number words; neighbours such as 两三 are a range."""
+    """Return the lowest and highest value of number words; neighbours such as 两三 form a range."""
     digits = [word.tags["numeral"] for word in words if "numeral" in word.tags and word.tags["numeral"] < _TEN]
     if len(digits) == len(words) and len(words) > 1:
         if len(words) == 2 and digits[1] == digits[0] + 1:  # noqa: PLR2004  two neighbours
@@ -240,7 +240,7 @@ class Spoken(NamedTuple):
 
 
 class PackWords:
-    """The pack's words in a text, for look-up by the place where they begin or end."""
+    """The pack's words in a text, indexed by the places where they begin and end."""
 
     def __init__(self, text: str, cues: Sequence[Cue]) -> None:
         self.text = text
@@ -249,20 +249,20 @@ class PackWords:
         self.starts = {cue.start: cue for cue in cues}
 
     def after(self, position: int) -> Cue | None:
-        """Return the word that follows a place, across one blank or hyphen; None if none does."""
+        """Return the word that follows a place, optionally after one blank or hyphen; None if there is none."""
         return self.starts.get(position) or (
             self.starts.get(position + 1) if self.text[position : position + 1] in (" ", "-") else None
         )
 
     def before(self, position: int) -> Cue | None:
-        """Return the word that ends at a place, or one blank before it; None if none does."""
+        """Return the word that ends at a place, or one blank before the place; None if there is none."""
         return self.ends.get(position) or (
             self.ends.get(position - 1) if self.text[position - 1 : position] == " " else None
         )
 
 
 class _Clock(PackWords):
-    """Finds times of day from numbers and the words around them."""
+    """Finds times of day from numbers and the surrounding words."""
 
     def __init__(
         self, text: str, cues: Sequence[Cue], numbers: Sequence[ReadNumber], *, day24: bool, at_words: frozenset[str]
@@ -275,26 +275,26 @@ class _Clock(PackWords):
         self.day24 = day24
 
     def after(self, position: int) -> Cue | None:
-        """Return the word that follows, across one blank or hyphen, or an am or pm attached to the number; else None."""
+        """Return the word that follows, optionally after one blank or hyphen, or an am or pm attached to the number; otherwise None."""
         following = self.text[position : position + 1]
         if following in ("a", "p") and (glued := _GLUED.match(self.text, position)):
             return Cue(glued.start(), glued.end(), {"am" if following == "a" else "pm": True})
         return super().after(position)
 
     def number_before(self, position: int) -> ReadNumber | None:
-        """Return the number that ends at a place, or one blank before it; None if none does."""
+        """Return the number that ends at a place, or one blank before the place; None if there is none."""
         return self.number_ends.get(position) or (
             self.number_ends.get(position - 1) if self.text[position - 1 : position] == " " else None
         )
 
     def number_after(self, position: int) -> ReadNumber | None:
-        """Return the number that begins at a place, or one blank after it; None if none does."""
+        """Return the number that begins at a place, or one blank after the place; None if there is none."""
         return self.numbers.get(position) or (
             self.numbers.get(position + 1) if self.text[position : position + 1] == " " else None
         )
 
     def hour_after(self, position: int) -> ReadNumber | None:
-        """Return the hour that follows a place, with noon and midnight as 12; None if none does."""
+        """Return the hour that follows a place, with noon and midnight as 12; None if there is none."""
         word = self.starts.get(position + 1)
         if word is not None and "clock_word" in word.tags:
             return ReadNumber(word.start, word.end, _NOON, _NOON, spelled=True)
@@ -320,13 +320,13 @@ class _Clock(PackWords):
         return kept
 
     def _written(self, match: re.Match[str], *, exact: bool) -> Spoken:
-        """Return the time of a match such as 18:30; ``exact``: surely on the 24-hour clock."""
+        """Return the time of a match such as 18:30; ``exact``: whether it is surely on the 24-hour clock."""
         hour, minute = int(match[1]), int(match[2])
         sure = exact or hour >= _NOON or match[1].startswith("0") or self.day24
         return self._with_half(match.start(), match.end(), hour, minute, sure=sure)
 
     def _with_half(self, start: int, end: int, hour: int, minute: int, *, sure: bool = False) -> Spoken:
-        """Return a time, extended by words for its half of the day before or after it."""
+        """Return a time, extended by adjacent words for the half of the day."""
         half = ""
         following = self.after(end)
         if following and following.has("am", "pm") and self.text[following.start].isascii():
@@ -338,7 +338,7 @@ class _Clock(PackWords):
         return Spoken(start, end, hour % _HOURS, minute, half, sure=sure and not half, approx=self._approx(start, end))
 
     def _approx(self, start: int, end: int) -> Approx:
-        """Return how exactly a time is stated, by the words before and after it."""
+        """Return the precision of a time, judged by the adjacent words."""
         before, after = self.before(start), self.after(end)
         if after and after.has("clock_about") and not self.text[after.start].isascii():
             return "about"
@@ -349,7 +349,7 @@ class _Clock(PackWords):
         return "about" if before and before.has("clock_about") else "exact"
 
     def _from_cue(self, cue: Cue) -> Spoken | None:
-        """Return the time that a clock word forms with the numbers around it; None if it forms none."""
+        """Return the time that a clock word forms with adjacent numbers; None if it forms none."""
         if "clock_word" in cue.tags:
             return self._word(cue)
         if cue.has("clock_past", "clock_to"):
@@ -365,7 +365,7 @@ class _Clock(PackWords):
         return self._han(hour, cue) if "hour_mark" in cue.tags and hour.end == cue.start else None
 
     def _word(self, cue: Cue) -> Spoken | None:
-        """Return noon or midnight; None where the word describes a noun, as in "the midday break"."""
+        """Return noon or midnight; None if the word describes a noun, as in "the midday break"."""
         following = self.text[cue.end : cue.end + 2]
         if following[:1] == " " and following[1:2].isalpha() and not self.after(cue.end):
             return None
@@ -373,7 +373,7 @@ class _Clock(PackWords):
         return Spoken(cue.start, cue.end, hour, 0, sure=True, approx=self._approx(cue.start, cue.end))
 
     def _past_or_to(self, cue: Cue) -> Spoken | None:
-        """Return the time of "ten to seven" or "quarter past six"; None where the words around form none."""
+        """Return the time of "ten to seven" or "quarter past six"; None if the adjacent words form no time."""
         hour = self.hour_after(cue.end)
         if hour is None or not _is_hour(hour):
             return None
@@ -398,7 +398,7 @@ class _Clock(PackWords):
         return self._spoken(number.start, hour, int(number.value) if past else -int(number.value))
 
     def _spoken(self, start: int, hour: ReadNumber, minute: int, *, end: int | None = None) -> Spoken | None:
-        """Return the time of an hour and minutes, which may be negative; None where the number is not an hour."""
+        """Return the time of an hour and minutes, which may be negative; None if the number is not an hour."""
         if not _is_hour(hour):
             return None
         word = self.starts.get(hour.start)
@@ -412,7 +412,7 @@ class _Clock(PackWords):
         return self._with_half(start, stop, total // _SIXTY, total % _SIXTY, sure=of_day >= 0)
 
     def _han(self, hour: ReadNumber, mark: Cue) -> Spoken | None:
-        """Return a time with 点 (三点, 三点半, 三点一刻, 三点四十分, 三点过五分); None if it is not a time, as in 三点五公里."""
+        """Return a time with 点 (三点, 三点半, 三点一刻, 三点四十分, 三点过五分); None for other uses, as in 三点五公里."""
         if hour.value > _HOURS or hour.value != int(hour.value) or hour.high != hour.value:
             return None
         end, minute = mark.end, 0
@@ -455,13 +455,13 @@ class _Clock(PackWords):
         return following is not None and "unit" in following.tags and "minute_mark" not in following.tags
 
     def _minutes_said(self, number: ReadNumber, *, over: bool) -> bool:
-        """Return whether a number after the hour is its minutes, unlike the 一 of 九点一开门."""
+        """Return whether a number after the hour states minutes, unlike the 一 of 九点一开门."""
         following = self.starts.get(number.end)
         marked = following is not None and "minute_mark" in following.tags
         return number.value >= 10 or over or marked or number.end - number.start > 1 or not number.spelled  # noqa: PLR2004  two figures
 
     def _bare(self, number: ReadNumber) -> Spoken | None:
-        """Return the time of a number without clock word: before am or pm, or after "at" if it counts nothing; else None."""
+        """Return the time of a number without a clock word: before am or pm, or after "at" if it counts nothing; otherwise None."""
         if not _is_hour(number) or is_glued(self.text, number):
             return None
         after = self.after(number.end)
@@ -479,7 +479,7 @@ class _Clock(PackWords):
         return self._with_half(number.start, number.end, int(number.value), 0)
 
     def _are_minutes(self, number: ReadNumber) -> bool:
-        """Return whether a spelled-out number after an hour is its minutes and not a count: "eleven fifty"."""
+        """Return whether a spelled-out number after an hour states minutes and not a count: "eleven fifty"."""
         return (
             number.spelled
             and _TEN <= number.value == number.high < _SIXTY
@@ -487,7 +487,7 @@ class _Clock(PackWords):
         )
 
     def _counts(self, number: ReadNumber, after: Cue | None) -> bool:
-        """Return whether a number counts or measures something, by the word after it."""
+        """Return whether a number counts or measures something, judged by the word after it."""
         second = self.number_after(after.end) if after and after.has("and", "range") else None
         unit = self.after(second.end) if second else after
         if unit and unit.has("unit"):
@@ -501,7 +501,7 @@ class _Clock(PackWords):
 
 
 def _is_hour(number: ReadNumber) -> bool:
-    """Return whether a number is a whole hour from 1 to 12, and no article."""
+    """Return whether a number is a whole hour from 1 to 12, and not an article."""
     return (
         number.value == int(number.value) == number.high
         and 1 <= number.value <= _NOON
@@ -586,7 +586,7 @@ def resolve(
 
 
 def _readings(spoken: Spoken) -> list[int]:
-    """Return the minutes after midnight that a time may mean: one, or two where its half of the day is open."""
+    """Return the minutes after midnight that a time may mean: one value, or two if its half of the day is open."""
     minutes = spoken.hour * _SIXTY + spoken.minute
     if spoken.sure:
         return [minutes % DAY]
@@ -602,7 +602,7 @@ def _readings(spoken: Spoken) -> list[int]:
 
 
 def _by_neighbours(readings: list[int], last: int | None, now: int | None, *, sure: bool) -> list[int]:
-    """Return the reading soonest after the time before it or the case's time; all readings where neither is close."""
+    """Return the reading soonest after the previous time or the case's time; all readings if neither is close."""
     after = _next(readings, last, _LATER_TODAY)
     soon = _next(readings, now, _SOON)
     if sure and after is not None and last is not None and after < last and soon is not None:
@@ -613,7 +613,7 @@ def _by_neighbours(readings: list[int], last: int | None, now: int | None, *, su
 
 
 def _next(readings: list[int], start: int | None, within: int) -> int | None:
-    """Return the first reading after a time, if within this many minutes; else None."""
+    """Return the first reading after a time, if it is within a number of minutes; otherwise None."""
     if start is None:
         return None
     gap, best = min(((reading - start) % DAY, reading) for reading in readings)

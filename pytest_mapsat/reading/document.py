@@ -42,13 +42,13 @@ class _Table(dict[int, int | str]):
     """A translation table that folds characters, filled on first use of each."""
 
     def __missing__(self, code: int) -> int | str:
-        """Return the folded form of a character met for the first time."""
+        """Return the folded form of a new character."""
         self[code] = folded = _fold_char(chr(code))
         return folded
 
 
 def _fold_char(char: str) -> int | str:
-    """Return the folded form of a character; a placeholder for one to drop."""
+    """Return the folded form of a character, or a placeholder if the character is removed."""
     if char in _LINE_BREAKS or char == "\n":
         return "\n"
     if char in _SAME:
@@ -150,7 +150,7 @@ def _dropped(original: str, same: str, places: list[int] | None) -> Folded:
     length = last = 0
 
     def keep(start: int, end: int) -> None:
-        """Keep a part of the folded text and note where it came from."""
+        """Keep a part of the folded text and store its original position."""
         nonlocal length
         if end <= start:
             return
@@ -182,7 +182,7 @@ def _fold_short(phrase: str) -> str:
 
 
 def _fold_phrase(phrase: str) -> str:
-    """Return a phrase folded, on one line and without blanks around it."""
+    """Return a phrase folded, on one line and without surrounding blanks."""
     if _PLAIN.fullmatch(phrase):
         return phrase
     return fold_text(" ".join(phrase.split())).text.replace("\n", " ").strip()
@@ -267,7 +267,7 @@ class Mention(NamedTuple):
 
 
 class Quantity(NamedTuple):
-    """A figure with its unit, as a reply states it.
+    """A figure with its unit, as stated in a reply.
 
     Attributes:
         value: in the canonical unit; the middle of a range.
@@ -327,7 +327,7 @@ class ClockTime(NamedTuple):
 
     @property
     def readings(self) -> tuple[int, ...]:
-        """Every possible reading in minutes, the unlikely one last."""
+        """All possible readings in minutes, with the unlikely reading last."""
         return self.minutes if self.other < 0 else (*self.minutes, self.other)
 
 
@@ -344,7 +344,7 @@ class Identifier:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A sentence that asks the user something; ``offer``: it only offers more: help with anything, or to do one thing."""
+    """A sentence that asks the user something; ``offer``: whether the sentence only offers further help or an action."""
 
     span: Span
     sentence: int
@@ -377,7 +377,7 @@ class UnreadAmount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One reply, read once. All tuples are in the order of the text. ``negations``: the words that deny ("no", "without", 没有). ``numbers``: those that are part of no figure and no time. ``unread``: the amounts that are not read."""
+    """One reply after reading, with all tuples in text order. ``negations``: the denying words ("no", "without", 没有). ``numbers``: those in no figure or time. ``unread``: amounts that could not be parsed."""
 
     text: str
     language: str
@@ -399,7 +399,7 @@ class Document:
         return Quote(turn=max(self.turn, 0), start=span.start, end=span.end, text=self.words(span))
 
     def words(self, span: Span) -> str:
-        """Return the words of a span as they were written."""
+        """Return the original words of a span."""
         return self.text[span.start : span.end]
 
     def sentence_at(self, position: int) -> int:
@@ -407,11 +407,11 @@ class Document:
         return max(bisect_right(self.sentences, (position, len(self.text) + 1)) - 1, 0)
 
     def list_below(self, position: int) -> tuple[Span, ...]:
-        """Return the items of the list that directly follows the block at a position; empty if none does."""
+        """Return the items of the list directly after the block at a position; empty if there is no list."""
         place = bisect_right(self.blocks, position, key=lambda block: block.span.start)
         following = (self.blocks[number] for number in range(place, len(self.blocks)))
         return tuple(block.span for block in takewhile(lambda block: block.kind == "item", following))
 
     def of(self, key: str) -> tuple[Mention, ...]:
-        """Return the mentions that can only mean this thing."""
+        """Return the mentions that can refer only to a given thing."""
         return tuple(mention for mention in self.mentions if mention.keys == (key,))

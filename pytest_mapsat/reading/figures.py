@@ -49,7 +49,7 @@ class ReadFigure(NamedTuple):
 
 
 class _FigureReader(PackWords):
-    """Reads figures from numbers and the words around them."""
+    """Reads figures from numbers and the surrounding words."""
 
     def __init__(
         self, text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[ReadNumber], times: Sequence[Spoken]
@@ -61,7 +61,7 @@ class _FigureReader(PackWords):
         self.times = times
 
     def read(self) -> tuple[list[ReadFigure], list[ReadFigure]]:
-        """Return the usable figures, and the ones set aside (rates, unknown units), both by position."""
+        """Return the usable figures and the unusable ones (rates, unknown units), both by position."""
         figures: list[ReadFigure] = []
         taken = iter(self.times)
         time = next(taken, None)
@@ -103,7 +103,7 @@ class _FigureReader(PackWords):
         return vague or (after is not None and "clock_past" in after.tags and number.spelled)
 
     def _figure(self, number: ReadNumber) -> ReadFigure | None:
-        """Return the figure that starts with a number; None for an article without a fitting unit."""
+        """Return the figure that starts with a number; None for an article without a suitable unit."""
         amount, more = self._amount(number)
         unit = self._unit(amount.end) or self._unit_before(number.start)
         if number.article and not (unit and unit[0][0] in ("min", "m", "people") and unit[1] > amount.end):
@@ -131,7 +131,7 @@ class _FigureReader(PackWords):
         return self._loosened(figure, more) if more else figure
 
     def _amount(self, number: ReadNumber) -> tuple[ReadFigure, Cue | None]:
-        """Return a number with halves, without its unit, and the word inside that makes it inexact (九十多分钟) or None."""
+        """Return a number with halves, without its unit, and the inexact word inside it (九十多分钟) or None."""
         value, high, end = number.value, number.high, number.end
         step = _FRACTION if number.spelled and number.decimals and not number.pointed else 10.0**-number.decimals
         more = self.starts.get(end)
@@ -147,7 +147,7 @@ class _FigureReader(PackWords):
         return amount, more if loose else None
 
     def _are_tenths(self, unit: str, number: ReadNumber) -> bool:
-        """Return whether a single final digit counts tenths of the unit before it: 三块五, 两公里二."""
+        """Return whether a single final digit counts tenths of the preceding unit: 三块五, 两公里二."""
         following = self.text[number.end : number.end + 1]
         ends = (not following.isalnum() or following == "的") and number.end - number.start == 1
         return unit in _WITH_TENTHS and ends and not number.article
@@ -159,11 +159,11 @@ class _FigureReader(PackWords):
         return "rating_unit" in self.pack.words.get(self.text[stop - 1], {}) and (number.decimals > 0 or rated)
 
     def _loosened(self, figure: ReadFigure, more: Cue) -> ReadFigure:
-        """Return the figure as "about" or "at least", by the inexact word in it."""
+        """Return the figure as "about" or "at least", according to its inexact word."""
         return _about(figure) if "about_after" in more.tags and "over_after" not in more.tags else _at_least(figure)
 
     def _unit(self, end: int) -> tuple[tuple[str, float], int] | None:
-        """Return the unit at a place with its scale, and where it ends; None if there is none."""
+        """Return the unit at a place with its scale and end; None if there is none."""
         glued = _GLUED_UNIT.match(self.text, end)
         if glued:
             tags = self.pack.words.get(glued[1], {})
@@ -175,7 +175,7 @@ class _FigureReader(PackWords):
         return None
 
     def _unit_before(self, start: int) -> tuple[tuple[str, float], int] | None:
-        """Return the unit named before a number, with its scale, and where the figure ends; None if there is none."""
+        """Return the unit before a number with its scale, and the end of the figure; None if there is no unit."""
         cue = self.before(start)
         end = self.by_start[start].end
         if cue and "unit_name" in cue.tags:
@@ -213,7 +213,7 @@ class _FigureReader(PackWords):
         return result
 
     def _together(self, last: ReadFigure, figure: ReadFigure) -> ReadFigure | None:
-        """Return two consecutive figures as one, added up or as a range; None where they are separate."""
+        """Return two consecutive figures as one, either as a sum or as a range; None if they are separate."""
         gap = self.text[last.end : figure.start]
         total = last.value + figure.value
         if (
@@ -246,7 +246,7 @@ class _FigureReader(PackWords):
         return between or either or plain
 
     def _hedged(self, figure: ReadFigure) -> ReadFigure:
-        """Return the figure with "about", "at most" or "at least" taken from the words around it."""
+        """Return the figure with "about", "at most" or "at least", depending on the surrounding words."""
         if figure.approx == "range" and figure.high > figure.low:
             return figure
         before = self.before(figure.start)
@@ -262,7 +262,7 @@ class _FigureReader(PackWords):
         return figure
 
     def _signed(self, figure: ReadFigure) -> ReadFigure:
-        """Return an exact temperature with a minus sign or word before it applied; other figures unchanged."""
+        """Return an exact temperature with its preceding minus sign or word applied; other figures unchanged."""
         sign = _SIGN.search(self.text, max(figure.start - _LONGEST_SIGN, 0), figure.start)
         if sign is None or figure.unit != "celsius" or figure.approx != "exact":
             return figure
@@ -270,7 +270,7 @@ class _FigureReader(PackWords):
         return below if self._hedged(below).approx == "exact" else figure
 
     def _kept(self, figure: ReadFigure) -> bool:
-        """Return whether a figure is usable: it has a known unit, or is a bare number that may count something."""
+        """Return whether a figure is usable: its unit is known, or it is a bare number that may be a count."""
         if not figure.bare:
             return figure.unit != "other"
         start = self.text[figure.start : figure.start + 1]
@@ -312,7 +312,7 @@ _HEDGES = (("under", _at_most), ("over", _at_least), ("about", _about))
 def find_figures(
     text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[ReadNumber], times: Sequence[Spoken]
 ) -> tuple[list[ReadFigure], list[ReadFigure]]:
-    """Return the figures of a folded text outside times of day, and those that checks cannot use ("an hour" of a rate, 3楼)."""
+    """Return the figures of a folded text outside times of day, and the figures that checks cannot use ("an hour" of a rate, 3楼)."""
     reader = _FigureReader(text, pack, cues, numbers, times)
     figures, aside = reader.read()
     figures = [_people(figure, reader.before(figure.start)) if figure.bare else figure for figure in figures]
@@ -320,7 +320,7 @@ def find_figures(
 
 
 def _people(figure: ReadFigure, before: Cue | None) -> ReadFigure:
-    """Return a bare number as people if a word before it says so: "for six"."""
+    """Return a bare number as people if a preceding word indicates this: "for six"."""
     return (
         figure._replace(unit="people", bare=False)
         if before and "for_people" in before.tags and figure.value == int(figure.value)
@@ -469,7 +469,7 @@ def _addresses(folded: Folded, pack: Pack) -> Iterator[FoundIdentifier]:
 
 
 def _after_words(address: str, pack: Pack) -> int:
-    """Return where the street name begins in an address, after ordinary words; 0 if it begins at once."""
+    """Return the start of the street name in an address, after ordinary words; 0 if it begins at once."""
     number = next(place for place, char in enumerate(address) if char.isdigit())
     street = address[:number]
     cut = max((place + 1 for place, char in enumerate(street) if char in pack.names["boundary"]), default=0)

@@ -36,7 +36,7 @@ Way = Literal["full", "words", "word", "number", "head", "front", "back"]
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """Something with a name.
+    """A named thing.
 
     Attributes:
         key: what tells it from all others.
@@ -52,7 +52,7 @@ class Thing:
 
 
 class NameHit(NamedTuple):
-    """A form of a name found in a folded text, and the things it may mean."""
+    """A form of a name in a folded text, and the things that it may mean."""
 
     start: int
     end: int
@@ -63,7 +63,7 @@ class NameHit(NamedTuple):
 
 @dataclass(slots=True)
 class _Form:
-    """A form of one or more names: the keys of the things, full, short or kind, and how it was shortened."""
+    """A form of one or more names: the keys of the things, its kind (full, short or kind), and how it was shortened."""
 
     keys: dict[str, None]
     form: Form
@@ -106,7 +106,7 @@ class Lexicon:
                     break
 
     def _beginning(self, run: str) -> Sequence[str]:
-        """Return the forms that begin with a run of letters and digits, or its singular, or with another character."""
+        """Return the forms that begin with a run of letters and digits or its singular, or with another character."""
         names = self._by_start.get(run, ())
         if not run.endswith("s"):
             return names
@@ -151,7 +151,7 @@ def _starts(chars: str) -> re.Pattern[str]:
 
 
 def _form_end(text: str, form: str, start: int) -> int | None:
-    """Return where a form ends that occurs at ``start`` as whole words, before a plural or genitive; else None."""
+    """Return the end of a form that occurs at ``start`` as whole words, before a plural or genitive; otherwise None."""
     if not text.startswith(form, start) and (
         " " not in form or text[start : start + len(form)].replace("\n", " ") != form
     ):
@@ -183,7 +183,7 @@ def _full_forms(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=_NAMES)
 def _short_forms(name: str) -> tuple[tuple[str, Way], ...]:
-    """Return the ways to shorten a name, each with how it was shortened."""
+    """Return the short forms of a name, each with its kind of shortening."""
     streets = words_of_names("street")
     ordinary = words_of_names("street", "ordinary")
     full = fold_phrase(name)
@@ -194,7 +194,7 @@ def _short_forms(name: str) -> tuple[tuple[str, Way], ...]:
 
 
 def _short_latin(name: str, ordinary: frozenset[str], streets: frozenset[str]) -> Iterator[tuple[str, Way]]:
-    """Yield the short forms of a name in Latin script, each with how it was shortened."""
+    """Yield the short forms of a name in Latin script, each with its kind of shortening."""
     words = name.split(" ")[:_MOST_WORDS]
     number = words[-1] if len(words) > 1 and words[-1].isdigit() else ""
     if number:
@@ -224,7 +224,7 @@ def _short_latin(name: str, ordinary: frozenset[str], streets: frozenset[str]) -
 
 
 def _short_han(name: str) -> Iterator[tuple[str, Way]]:
-    """Yield the short forms of a Chinese name, each with how it was shortened."""
+    """Yield the short forms of a Chinese name, each with its kind of shortening."""
     if len(name) > _MOST_CHARS:
         return
     yield from ((code, "words") for code in _CODE_IN.findall(name) if code != name)
@@ -236,7 +236,7 @@ def _short_han(name: str) -> Iterator[tuple[str, Way]]:
 
 
 def _marks(thing: Thing) -> Iterator[str]:
-    """Yield the folded texts that distinguish a thing from others of its name: branches, then addresses and other marks."""
+    """Yield the folded texts that distinguish a thing from others with the same name: branches, then addresses and other marks."""
     branches = words_of_names("branch")
     for name in thing.names:
         for branch in _BRACKETED.findall(fold_phrase(name)):
@@ -286,7 +286,7 @@ class _Context:
         self.careless = not any(map(str.isupper, page.folded.original))
 
     def in_address(self, hit: NameHit) -> bool:
-        """Return whether a house number directly precedes a name, which is then a street's."""
+        """Return whether a house number directly precedes a name, which is then the name of a street."""
         return (
             self.text[hit.start - 1 : hit.start] == " "
             and self._word_before(hit.start).isdigit()
@@ -300,12 +300,12 @@ class _Context:
         return self._han(hit) if hit.way in ("front", "back") else self._latin(hit)
 
     def _numbered(self, hit: NameHit) -> bool:
-        """Return whether "the 7" is a line and not a count, by the word after it."""
+        """Return whether "the 7" is a line and not a count, judged by the word after it."""
         after = self._word_after(hit.end)
         return not after or (after in self.pack.words and not {"unit", "classifier"} & self.pack.words[after].keys())
 
     def _latin(self, hit: NameHit) -> bool:
-        """Return whether a short form in Latin script is a name, by capitals and the words around it."""
+        """Return whether a short form in Latin script is a name, judged by capitals and the surrounding words."""
         before, after = self._word_before(hit.start), self._word_after(hit.end)
         definite = before in self.pack.names["definite"]
         if after in self.pack.names["street"]:
@@ -339,7 +339,7 @@ class _Context:
         return around[0].strip()[-1:] in ("→", ">", "+") or around[1].strip()[:1] in ("→", ">", "+")
 
     def _mid_sentence(self, start: int) -> bool:
-        """Return whether a sentence is under way before a place, so that a capital letter there marks a name."""
+        """Return whether a place is inside a sentence, so that a capital letter there marks a name."""
         return self.text[start - 1 : start] == " " and (
             self.text[start - 2 : start - 1].isalnum() or self.text[start - 2 : start - 1] in ",;"
         )
@@ -355,14 +355,14 @@ class _Context:
         )
 
     def _word_after(self, end: int) -> str:
-        """Return the word after a place; empty where none follows a blank, hyphen or line break."""
+        """Return the word after a place; empty if no word follows a blank, hyphen or line break."""
         following = self.text[end : end + 24]
         if following.startswith("'s "):
             following = following[2:]
         return following.strip().partition(" ")[0].strip(".,:;!?)") if following[:1] in (" ", "-", "\n") else ""
 
     def _han(self, hit: NameHit) -> bool:
-        """Return whether a Chinese short form is a name, by the characters and words around it."""
+        """Return whether a Chinese short form is a name, judged by the surrounding characters and words."""
         form = self.text[hit.start : hit.end]
         before = self.text[hit.start - 1 : hit.start]
         after = self.text[hit.end : hit.end + 3]
@@ -400,7 +400,7 @@ class _Context:
 
 
 def tell_apart(hits: list[NameHit], lexicon: Lexicon, text: str, ends: list[int]) -> list[NameHit]:
-    """Return the names with ambiguous ones resolved by an address or branch, in the sentence or in the whole reply.
+    """Return the names with ambiguities resolved by an address or branch, in the sentence or in the whole reply.
 
     Args:
         hits: the names, from left to right.
@@ -428,7 +428,7 @@ def tell_apart(hits: list[NameHit], lexicon: Lexicon, text: str, ends: list[int]
 
 
 def _marked(keys: tuple[str, ...], lexicon: Lexicon, text: str) -> tuple[str, ...]:
-    """Return the only thing of several with a distinguishing mark in a text; empty where none or several have one."""
+    """Return the only thing with a distinguishing mark in a text; empty if none or several have one."""
     hits = [
         key for key in keys if any(mark in text for mark in lexicon.marks[key] if _telling(mark, key, keys, lexicon))
     ]
@@ -436,12 +436,12 @@ def _marked(keys: tuple[str, ...], lexicon: Lexicon, text: str) -> tuple[str, ..
 
 
 def _telling(mark: str, key: str, keys: tuple[str, ...], lexicon: Lexicon) -> bool:
-    """Return whether a mark belongs to one of the things only."""
+    """Return whether a mark belongs to only one of the things."""
     return not any(mark in lexicon.marks[other] for other in keys if other != key)
 
 
 def _recent(hit: NameHit, seen: list[NameHit]) -> tuple[str, ...]:
-    """Return the thing that a short form refers back to, if only one candidate was named before; else empty."""
+    """Return the thing to which a short form refers, if only one candidate was named before; otherwise empty."""
     if hit.form == "full":
         return ()
     earlier_keys = {

@@ -58,13 +58,13 @@ _NOTHING: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words of a domain, merged over the language pack: group of the pack -> words; and the currency that its money is in."""
+    """The words of a domain, merged over the language pack as group -> words; and the currency of its amounts."""
 
     groups: Mapping[str, Sequence[str]] = field(default_factory=lambda: _NOTHING)
     currency: str = YUAN
 
     def __hash__(self) -> int:
-        """Return a hash of the words, by which packs and readings with them are kept."""
+        """Return a hash of the words, which identifies cached packs and readings."""
         return self._hash
 
     @cached_property
@@ -80,14 +80,14 @@ class Vocabulary:
 
 @dataclass(slots=True, eq=False)
 class Cue:
-    """A word of a pack found in a folded text, with its tags. Mutable only for speed; never changed."""
+    """A pack word in a folded text with its tags. Mutable only for speed; never modified."""
 
     start: int
     end: int
     tags: Tags
 
     def role(self, allowed: Collection[str], group: str = "role") -> str:
-        """Return the one allowed role that the word gives a figure; empty where it gives none or several.
+        """Return the only allowed role that the word gives a figure; empty if it gives none or several.
 
         Args:
             allowed: the roles that the figure may have.
@@ -126,12 +126,12 @@ class Pack:
 
     @cached_property
     def _cues(self) -> Mapping[str, Tags]:
-        """The words to look for in texts, without those that only serve the reading of names."""
+        """The words to search for in texts, except words that only serve the reading of names."""
         return {word: tags for word, tags in self.words.items() if not _OF_NAMES.issuperset(tags)}
 
     @cached_property
     def _lengths(self) -> Mapping[str, Sequence[int]]:
-        """The lengths of the words by how they start, longest first."""
+        """The lengths of the words by their beginning, longest first."""
         lengths: dict[str, set[int]] = {}
         for word in self._cues:
             lengths.setdefault(start_of(word), set()).add(len(word))
@@ -146,12 +146,12 @@ class Pack:
 
     @cached_property
     def _starts(self) -> re.Pattern[str]:
-        """A pattern for places where words may begin: runs of letters and digits, and other first characters."""
+        """A pattern for places where words may begin: runs of letters and digits, and other initial characters."""
         chars = "".join(re.escape(start) for start in self._lengths if not _LATIN.match(start))
         return re.compile(f"[a-z0-9]+|[{chars}]" if chars else "[a-z0-9]+")
 
     def find(self, text: str) -> Iterator[Cue]:
-        """Yield the words found in a folded text, the longest at each place, without overlaps."""
+        """Yield the words in a folded text, the longest at each place, without overlaps."""
         text = text.replace("\n", " ")
         cues, lengths, glued = self._cues, self._lengths, tuple(self._glued)
         end = 0
@@ -222,7 +222,7 @@ def languages() -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def pack_of(language: str, vocabulary: Vocabulary | None = None) -> Pack:
-    """Return the pack for a BCP 47 tag with the words of a domain; English where the language has no pack."""
+    """Return the pack for a BCP 47 tag with the words of a domain; English if the language has no pack."""
     primary = language.lower().replace("_", "-").partition("-")[0]
     words, currency = (vocabulary.words, vocabulary.currency) if vocabulary else ((), YUAN)
     return load_pack(primary if primary in languages() else "en", words, currency)
@@ -269,7 +269,7 @@ def _is_money(words: Mapping[str, Mapping[str, Any]], word: str, group: str) -> 
 
 @cache
 def _files(language: str) -> tuple[Mapping[str, Any], ...]:
-    """Return the content of the files shared by all languages, then of the language's own."""
+    """Return the content of the files for all languages, then of the language's own files."""
     entries = [
         entry for folder in (_room(), _room() / language) for entry in sorted(folder.iterdir(), key=attrgetter("name"))
     ]
@@ -293,7 +293,7 @@ def words_of_names(*groups: str) -> frozenset[str]:
 
 
 def vocabulary_problem(name: str) -> tuple[str, str] | None:
-    """Return what is wrong with the name of a group of domain words, and a hint; None where it is valid.
+    """Return the problem with the name of a group of domain words, and a hint; None if the name is valid.
 
     Args:
         name: a group, or group and value joined by a full stop: ``reject``, ``role.wait``, ``unit.min*60``.
@@ -309,7 +309,7 @@ def vocabulary_problem(name: str) -> tuple[str, str] | None:
 
 
 def _fits(value: str, values: Collection[str]) -> bool:
-    """Return whether a value is known, is a known unit on another scale, or is a number where all known values are."""
+    """Return whether a value is known, is a known unit on another scale, or is a number like all known values."""
     scaled = _SCALED.fullmatch(value)
     units = {choice.partition("*")[0] for choice in values}
     number = _NUMBER.fullmatch(value) is not None and all(map(_NUMBER.fullmatch, values))
@@ -328,7 +328,7 @@ def _no_value(group: str, value: str, values: Collection[str]) -> tuple[str, str
 
 @cache
 def _values() -> Mapping[str, frozenset[str]]:
-    """Return the groups of all packs with their known values; empty for groups that take none."""
+    """Return the groups of all packs with their known values; empty for groups without values."""
     by_group: dict[str, set[str]] = {"role": set(get_args(FigureRole)), "time_role": set(get_args(TimeRole))}
     for language in languages():
         for data in _files(language):

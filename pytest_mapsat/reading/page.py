@@ -85,7 +85,7 @@ def lay_out(text: str) -> tuple[TextBlock, ...]:
 
 
 def _in_table(text: str, lines: list[tuple[int, int]], index: int, layout: _Layout) -> bool:
-    """Return whether a line belongs to a table: it starts with a bar, continues one, or a rule follows it."""
+    """Return whether a line belongs to a table: it starts with a bar, continues a table, or precedes a rule."""
     line = text[slice(*lines[index])].strip()
     if line.startswith("|") or layout.row >= 0:
         return True
@@ -132,7 +132,7 @@ def _cell_spans(line: str) -> Iterator[tuple[int, int]]:
 
 
 def _add_line(layout: _Layout, text: str, start: int, end: int, *, blank_before: bool) -> None:
-    """Add a line outside tables as a block, or append it to the wrapped paragraph or item before it."""
+    """Add a line outside tables as a block, or append it to the preceding wrapped paragraph or item."""
     line = text[start:end]
     layout.header = []
     kind, level, lead = _kind_of(line)
@@ -151,7 +151,7 @@ def _add_line(layout: _Layout, text: str, start: int, end: int, *, blank_before:
 
 
 def _goes_on(text: str, last: TextBlock, line: str) -> bool:
-    """Return whether a line continues the sentence of a wrapped line before it."""
+    """Return whether a line continues the sentence of the preceding wrapped line."""
     before = text[last.span.start : last.span.end].rsplit("\n", 1)[-1]
     return len(before) >= _WRAPPED and before[-1:] not in ".!?:;。！？：；*" and line.lstrip()[:1].islower()
 
@@ -162,7 +162,7 @@ def _bold_lead(line: str) -> bool:
 
 
 def _title(line: str) -> int:
-    """Return the heading level of a line without heading marks; 0 where it is not a heading."""
+    """Return the heading level of a line without heading marks; 0 if the line is not a heading."""
     bare = line.strip().rstrip("*_ ")
     if len(bare) > _LONGEST_LEAD:
         return 0
@@ -253,7 +253,7 @@ class TextPage:
 def open_page(
     text: str, *, language: str, vocabulary: Vocabulary | None = None, written: str | None = None
 ) -> TextPage:
-    """Return a text prepared for reading. Linear in its length; no text makes it raise.
+    """Return a text prepared for reading. Linear in its length; no text raises an exception.
 
     Args:
         text: what is to be read.
@@ -284,7 +284,7 @@ def _laid_out(text: str) -> tuple[Folded, tuple[TextBlock, ...], tuple[tuple[int
 
 
 def _script(text: str, language: str) -> str:
-    """Return the language to read a text in: the case's, unless most of the text is in another script."""
+    """Return the language for reading a text: that of the case, unless most of the text is in another script."""
     sample = text[:_SAMPLE]
     latin = len(_WORDS.findall(sample))
     han = 0.0 if sample.isascii() else sum(map(is_han, sample)) / 2
@@ -337,7 +337,7 @@ class Clause:
     opens: str = ""
 
     def first(self, *groups: str, start: int = 0) -> Cue | None:
-        """Return the first word from ``start`` on that belongs to one of these groups; None if there is none."""
+        """Return the first word from ``start`` on in one of these groups; None if there is none."""
         for cue in self.cues:
             if cue.start >= start and cue.has(*groups):
                 return cue
@@ -353,7 +353,7 @@ class Clause:
 
 @dataclass(slots=True)
 class Sentence:
-    """A sentence in folded positions, with its block and clauses; ``asks``: it is a question, ``marked``: by its mark."""
+    """A sentence in folded positions, with its block and clauses; ``asks``: whether it is a question, ``marked``: by its mark."""
 
     start: int
     end: int
@@ -392,7 +392,7 @@ class Scan:
     bounds: tuple[tuple[int, int], ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Hold what is looked up hundreds of times for a reply."""
+        """Store values that are looked up hundreds of times for a reply."""
         page = self.page
         self.folded, self.text, self.pack = page.folded, page.folded.text, page.pack
         self.blocks, self.bounds = page.blocks, page.bounds
@@ -415,7 +415,7 @@ class Scan:
 
 
 def scan(page: TextPage, names: tuple[tuple[int, int], ...]) -> Scan:
-    """Return the page cut into sentences and clauses, ignoring what is inside ``names``. Cached on the page: do not modify it."""
+    """Return the page cut into sentences and clauses, ignoring the content of ``names``. Cached on the page: do not modify it."""
     if names not in page.scans:
         page.scans[names] = _scan(page, names)
     return page.scans[names]
@@ -459,7 +459,7 @@ def _quoted(text: str, blocks: Sequence[tuple[int, int]]) -> Iterator[tuple[int,
 
 
 def _is_spoken(block: TextBlock, cues: Sequence[Cue]) -> bool:
-    """Return whether a block may ask something: no table row, and a heading only if it addresses the user."""
+    """Return whether a block may ask something: it is not a table row, and is a heading only if it addresses the user."""
     if block.kind == "heading":
         return block.level > _DEEPEST and any(cue.has("person", "ask") for cue in cues)
     return block.kind != "row"
@@ -474,7 +474,7 @@ def _is_tag(text: str, cues: Sequence[Cue], end: int) -> bool:
 
 
 def _asks(text: str, cues: Sequence[Cue], end: int) -> bool:
-    """Return whether the words of a sentence make it a question: a word of asking, or a final particle."""
+    """Return whether the words of a sentence make it a question: an interrogative word or a final particle."""
     asking = [cue for cue in cues if cue.has("ask")]
     if any(not cue.has("whether") for cue in asking):
         return True
@@ -533,7 +533,7 @@ def _sentences(text: str, start: int, end: int, names: Sequence[tuple[int, int]]
 def _bounded(
     sentences: Iterator[tuple[int, int, bool]], names: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, int, bool]]:
-    """Yield the sentences with very long ones cut, to limit the cost of searching within one."""
+    """Yield the sentences, with very long ones cut to limit the cost of searching."""
     for first, last, asks in sentences:
         start = first
         while last - start > _LONGEST:
@@ -545,7 +545,7 @@ def _bounded(
 
 
 def _beside_names(position: int, start: int, names: Sequence[tuple[int, int]]) -> int:
-    """Return where to cut a long sentence: at ``position``, or before or after a name that spans it."""
+    """Return the position for cutting a long sentence: ``position``, or before or after a name that spans it."""
     first, last = names[place] if (place := bisect_left(names, (position,)) - 1) >= 0 else (position, position)
     return position if last <= position else first if first > start else last
 

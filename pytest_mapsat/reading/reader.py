@@ -130,7 +130,7 @@ class _AmountPart(NamedTuple):
 
 
 class AmountReading(NamedTuple):
-    """The place and unit of an amount that was read; no unit for a number that is not an amount, such as a house number."""
+    """The place and unit of a parsed amount; no unit for a number that is not an amount, such as a house number."""
 
     start: int
     end: int
@@ -138,7 +138,7 @@ class AmountReading(NamedTuple):
 
 
 class LeftUnread:
-    """Finds the amounts of a text that were not read, by comparing all of them with the readings.
+    """Finds the unparsed amounts of a text, by comparing all amounts with the readings.
 
     Args:
         scan: the text.
@@ -187,7 +187,7 @@ class LeftUnread:
         return outer.end >= cue.end and outer.end - outer.start > cue.end - cue.start
 
     def _tells(self, figure: ReadFigure) -> bool:
-        """Return whether it is known what a figure counts or measures."""
+        """Return whether the unit or object of a figure is known."""
         following = self.starts.get(figure.end)
         if figure.bare:
             return following is not None and following.has("classifier")
@@ -217,7 +217,7 @@ class LeftUnread:
                 yield AmountReading(cue.start, number.end())
 
     def find(self) -> Iterator[Unread]:
-        """Yield the unread amounts by position."""
+        """Yield the unparsed amounts by position."""
         cluster: list[_AmountPart] = []
         for part in chain(self._parts(), [_AmountPart(len(self.text) + 2 * _LOOK, len(self.text) + 2 * _LOOK)]):
             if cluster and (part.start - cluster[-1].end > _LOOK or not self._joined(cluster[-1].end, part.start)):
@@ -295,7 +295,7 @@ class LeftUnread:
         return cues[0].tags.get("multiplier", 0) > _TEN or (cues[-1].has("numeral") and max(last, default=0) > _TEN)
 
     def _is_pronoun(self, number: ReadNumber) -> bool:
-        """Return whether a numeral is only the pronoun "one", or a multiplier that begins a word, as in 百货."""
+        """Return whether a numeral is only the pronoun "one", or a multiplier at the start of a word, as in 百货."""
         words = self.text[number.start : number.end]
         if not number.spelled:
             return False
@@ -305,7 +305,7 @@ class LeftUnread:
         )
 
     def _measures(self, cue: Cue) -> bool:
-        """Return whether a unit word alone implies an amount: it is long enough and no rate ("per hour")."""
+        """Return whether a unit word alone implies an amount: it is long enough and not a rate ("per hour")."""
         if "unit" not in cue.tags or cue.end - cue.start < (2 if is_han(self.text[cue.start]) else 1):
             return False
         before = self.scan.cues_between(max(cue.start - _LOOK, 0), cue.start)
@@ -313,7 +313,7 @@ class LeftUnread:
         return not rate and not self.text[cue.start - 1 : cue.start].endswith("/")
 
     def _words(self, cue: Cue) -> str:
-        """Return the text of a word that was found."""
+        """Return the text of a matched word."""
         return self.text[cue.start : cue.end]
 
     def _is_weak(self, cue: Cue) -> bool:
@@ -348,7 +348,7 @@ class LeftUnread:
         return any(span.start <= part.start and part.end <= span.end for span in spans[max(place - 1, 0) : place + 1])
 
     def _weighed(self, cluster: Sequence[_AmountPart]) -> Iterator[Unread]:
-        """Yield a cluster of parts as an unread amount, unless it was read in full."""
+        """Yield a cluster of parts as an unparsed amount, unless it was parsed completely."""
         cluster = list(dropwhile(self._hangs, cluster))
         if all(part.weak for part in cluster) and len(cluster) < 3:  # noqa: PLR2004  壹佰贰拾元
             return
@@ -400,7 +400,7 @@ class LeftUnread:
         return self.read[first : bisect_left(self.read, (end,))]
 
     def _covered(self, cluster: Sequence[_AmountPart], readings: Sequence[AmountReading]) -> bool:
-        """Return whether readings cover every part of an amount, and none of its numbers is shortened."""
+        """Return whether readings cover every part of an amount, and no number in it is shortened."""
         place = bisect_left(self.short, cluster[0].start)
         if place < len(self.short) and self.short[place] < cluster[-1].end:
             return False
@@ -413,7 +413,7 @@ class LeftUnread:
         return True
 
     def _hangs(self, part: _AmountPart) -> bool:
-        """Return whether a word can only follow within an amount, never begin it: 来 of 十来分钟."""
+        """Return whether a word can only continue an amount, never begin one: 来 of 十来分钟."""
         cue = self.starts.get(part.start)
         unit = cue is not None and "unit" in cue.tags and "unit_name" not in cue.tags
         return part.weak and (unit or part.start in self.behind)
@@ -431,7 +431,7 @@ class LeftUnread:
         return gap == " " and first.unit != other.unit and "" not in (first.unit, other.unit)
 
     def _is_plain(self, start: int, end: int) -> bool:
-        """Return whether an amount can be read in one way only, with no sign or letter attached to it."""
+        """Return whether an amount can be read in only one way, without attached signs or letters."""
         before, after = self.text[max(start - 2, 0) : start], self.text[end : end + 2]
         first, last = self.text[start], self.text[end - 1]
         apart = not before[:-1].isdigit() and not _is_latin(before[:-1])
@@ -526,7 +526,7 @@ def _taken_back(cut: Scan) -> list[tuple[int, int]]:
 
 
 def _denied_to(cut: Scan, clause: Clause) -> int:
-    """Return the end of a denial that a clause starts with; a bare "not" extends to the next clause."""
+    """Return the end of a denial at the start of a clause; a bare "not" extends to the next clause."""
     following = cut.clause_at(clause.end)
     alone = cut.text[clause.start : clause.end].strip() in {word.strip() for word in _NOT}
     return cut.clauses[following].end if alone and cut.clauses[following].sentence == clause.sentence else clause.end
@@ -544,7 +544,7 @@ def _states(cut: Scan, clause: Clause) -> bool:
 
 
 def _begins_with_not(cut: Scan, clause: Clause) -> bool:
-    """Return whether a clause starts with a bare negation that no contrast ("but", 而是) follows."""
+    """Return whether a clause starts with a bare negation without a following contrast ("but", 而是)."""
     begin = _begin(cut, clause)
     if not cut.text.startswith(_NOT, begin) or not clause.cues or clause.cues[0].start != begin:
         return False
@@ -576,7 +576,7 @@ def read(
     now: str = "",
     turn: int = 0,
 ) -> Document:
-    """Return the reading of one reply as a document. Linear in its length; no text makes it raise.
+    """Return the reading of one reply as a document. Linear in its length; no text raises an exception.
 
     Args:
         text: the reply as it was written.
@@ -600,7 +600,7 @@ def read_names(page: TextPage, lexicon: Lexicon, *, turn: int = 0) -> Document:
 
 
 def _read(page: TextPage, lexicon: Lexicon, turn: int, now: str | None) -> Document:
-    """Return the reading of a page, for names only where ``now`` is None; short pages are cached."""
+    """Return the reading of a page, for names only if ``now`` is None; short pages are cached."""
     return (_kept if len(page.text) <= KEPT else _kept.__wrapped__)(page, lexicon, turn, now)
 
 
@@ -633,13 +633,13 @@ def _cut(page: TextPage, hits: Sequence[NameHit], *, figures: bool) -> _Cut:
 
 
 def _places(hits: Sequence[NameHit], identifiers: Sequence[FoundIdentifier]) -> tuple[tuple[int, int], ...]:
-    """Return the sorted spans of names and identifiers, in which no figure is looked for."""
+    """Return the sorted spans of names and identifiers, which are not searched for figures."""
     spans = [(hit.start, hit.end) for hit in hits]
     return tuple(sorted(spans + [(identifier.start, identifier.end) for identifier in identifiers]))
 
 
 def _inside_blocks(cut: Scan, numbers: Sequence[ReadNumber]) -> list[ReadNumber]:
-    """Return the numbers without those that only number list items."""
+    """Return the numbers, except those that merely number list items."""
     kept = []
     place = 0
     for number in numbers:
@@ -667,7 +667,7 @@ class _Cut:
     times: Sequence[Spoken]
 
     def document(self, turn: int, now: str | None = None) -> Document:
-        """Return the document; without figures, times and identifiers where ``now`` is None."""
+        """Return the document; without figures, times and identifiers if ``now`` is None."""
         cut, page = self.cut, self.cut.page
         quantities = () if now is None else tuple(self._quantities())
         times = () if now is None else tuple(self._times(now))
@@ -695,7 +695,7 @@ class _Cut:
         return take_back(document, cut)
 
     def _negations(self, *, inside: bool) -> Iterator[Span]:
-        """Yield the spans of negating words; ``inside``: also those within phrases, as in "at no cost"."""
+        """Yield the spans of negating words; ``inside``: also negations within phrases, as in "at no cost"."""
         places = [(cue.start, cue.end) for cue in self.cut.cues if cue.has("not", "lack")]
         for name in self.names if inside else ():
             words = self.cut.text[name.hit.start : name.hit.end]
@@ -708,17 +708,17 @@ class _Cut:
 
     @cached
     def figures(self) -> tuple[list[ReadFigure], list[ReadFigure]]:
-        """The figures, and those that checks cannot use."""
+        """The figures, and the figures that checks cannot use."""
         return find_figures(self.cut.text, self.cut.pack, self.cut.cues, self.numbers, self.times)
 
     @cached
     def unread(self) -> list[Unread]:
-        """The amounts that were not read."""
+        """The amounts that could not be parsed."""
         taken = _places([name.hit for name in self.names], self.cut.page.identifiers)
         return [*LeftUnread(self.cut, self.numbers, self.figures, self.times, taken).find()]
 
     def _amount(self, unread: Unread) -> UnreadAmount:
-        """Return an unread amount with its original span, sentence and possible roles."""
+        """Return an unparsed amount with its original span, sentence and possible roles."""
         open_ = unread.bare or unread.units == {CLOCK}  # 评分五点八八 is no time of day
         roles = self.roles.said_of(unread.start, unread.end) if open_ else frozenset()
         return UnreadAmount(
@@ -726,7 +726,7 @@ class _Cut:
         )
 
     def _is_unread(self, start: int, end: int) -> bool:
-        """Return whether a figure or time is only part of an unread amount."""
+        """Return whether a figure or time is only part of an unparsed amount."""
         place = bisect_right(self.unread, (end,)) - 1
         return any(
             amount.start < end and amount.end > start and not amount.bare
@@ -735,16 +735,16 @@ class _Cut:
 
     @cached
     def subjects(self) -> Subjects:
-        """Finds the things that figures belong to."""
+        """The object that finds the things to which figures belong."""
         return Subjects(self.cut, self.names)
 
     @cached
     def roles(self) -> Roles:
-        """Finds the roles of figures."""
+        """The object that finds the roles of figures."""
         return Roles(self.cut, self.subjects)
 
     def span(self, start: int, end: int) -> Span:
-        """Return the original span of a folded one, without blanks at its ends."""
+        """Return the original span of a folded span, without surrounding blanks."""
         text = self.cut.text
         while start < end and text[start].isspace():
             start += 1
@@ -774,7 +774,7 @@ class _Cut:
         return clause, self.cut.clauses[clause].sentence
 
     def _quantities(self) -> list[Quantity]:
-        """Return all figures of the reply as quantities, including zeros that words state, by position."""
+        """Return all figures of the reply as quantities, including zeros stated in words, by position."""
         quantities = [self._quantity(figure, self.roles.of_figure(figure)) for figure in self.figures[0]]
         nothing = list(self._stated_zeros())
         return sorted([*quantities, *nothing], key=lambda quantity: quantity.span) if nothing else quantities
@@ -834,7 +834,7 @@ class _Cut:
         )
 
     def _without_repeated_arrivals(self, times: Sequence[ClockTime]) -> list[ClockTime]:
-        """Return the times, without subject for a second arrival at a thing that its clause does not name."""
+        """Return the times, without a subject for a second arrival at a thing that its clause does not name."""
         first: dict[tuple[str, ...], ClockTime] = {}
         places = {(name.clause, name.hit.keys) for name in self.names}
         kept = []
@@ -874,7 +874,7 @@ class _Cut:
                 yield BareNumber(span, number.value)
 
     def _identifiers(self) -> list[Identifier]:
-        """Return the identifiers of the page with the things they belong to."""
+        """Return the identifiers of the page with the things to which they belong."""
         identifiers = []
         for identifier in self.cut.page.identifiers:
             place = self.cut.clause_at(identifier.start)
@@ -911,6 +911,6 @@ class _Cut:
 
 
 def _minutes(now: str) -> int | None:
-    """Return a point in time as minutes after midnight; None where it has no time of day."""
+    """Return a point in time as minutes after midnight; None if it has no time of day."""
     match = _ISO_TIME.search(now) or _CLOCK.fullmatch(now.strip())
     return int(match[1]) * 60 + int(match[2]) if match else None

@@ -24,7 +24,7 @@ _OPEN = ("described", "unclear")
 
 
 class Subjects:
-    """Finds the things that figures of a reply belong to, and the words around figures.
+    """Finds the things to which figures of a reply belong, and the words around figures.
 
     Args:
         scan: the reply.
@@ -44,7 +44,7 @@ class Subjects:
         self._named_rows = sorted(block for block in self.by_block if scan.blocks[block].kind == "row")
 
     def subject(self, start: int, end: int, place: int, *, travel: bool) -> tuple[str, ...]:
-        """Return the keys of the things that a figure may belong to: one where it is sure, empty where nothing is named."""
+        """Return the keys of the things to which a figure may belong: one if it is certain, empty if no thing is named."""
         clause = self.scan.clauses[place]
         names = self.names_between(self.scan.sentences[clause.sentence].start, start)
         if names and clause.has("respectively"):
@@ -52,7 +52,7 @@ class Subjects:
         return self._nearest(start, end, place, travel=travel)
 
     def _nearest(self, start: int, end: int, place: int, *, travel: bool) -> tuple[str, ...]:
-        """Return the keys of the nearest named thing: in the row, the clause, the sentence, before it, or in a heading."""
+        """Return the keys of the nearest named thing: in the row, the clause, the sentence, the earlier text, or a heading."""
         clause = self.scan.clauses[place]
         sentence = self.scan.sentences[clause.sentence]
         if self.scan.blocks[sentence.block].kind == "row":
@@ -75,7 +75,7 @@ class Subjects:
         return name.why is not None and any("than" in cue.tags for cue in self.scan.cues_between(*name.why))
 
     def _leads_to(self, end: int, name: Name, *, travel: bool) -> bool:
-        """Return whether a figure belongs to the name after it: "12 min to X", "40 yuan for X"."""
+        """Return whether a figure belongs to the following name: "12 min to X", "40 yuan for X"."""
         gap = self.scan.text[end : name.hit.start]
         if len(gap) > _FAR or any(char.isdigit() for char in gap):
             return False
@@ -92,7 +92,7 @@ class Subjects:
         return list(self.names[bisect_left(self.starts, start) : bisect_left(self.starts, end)])
 
     def _of_row(self, block: int, start: int) -> tuple[str, ...]:
-        """Return the keys of the thing that a figure in a table row belongs to; empty if unknown."""
+        """Return the keys of the thing to which a figure in a table row belongs; empty if unknown."""
         names = self.by_block.get(block, [])
         cell = self.scan.cell_at(start)
         if cell is not None and (own := self._inside(cell, names)):
@@ -104,7 +104,7 @@ class Subjects:
         return of_column or (() if self._table_names(block) else self.over(block))
 
     def _of_column(self, block: int, column: int) -> tuple[str, ...]:
-        """Return the keys of the only thing named in the column head of a table cell; empty if there is no single one."""
+        """Return the keys of the only thing in the column head of a table cell; empty if there is no single thing."""
         head = block - self.scan.blocks[block].level
         for cell in self.scan.blocks[head].cells if head in self.by_block and column else ():
             if cell.column == column:
@@ -123,7 +123,7 @@ class Subjects:
         return at < len(self._named_rows) and self._named_rows[at] < block + _FAR
 
     def _earlier(self, clause: Clause, block: int, start: int) -> tuple[str, ...]:
-        """Return the keys of the thing that the sentence, the item, the text before or the heading is about."""
+        """Return the keys of the topic of the sentence, the item, the earlier text or the heading."""
         low = max(self.scan.bounds[block][0], start - _BACK)
         for first, last in ((start, clause.start), (low, start)):
             names = [
@@ -141,22 +141,22 @@ class Subjects:
         return self.over(block)
 
     def _another(self, start: int, clause: Clause) -> bool:
-        """Return whether an unnamed other thing has been introduced since the last name: "there's another one from six"."""
+        """Return whether an unnamed other thing follows the last name: "there's another one from six"."""
         return any(cue.has("introduces") for cue in self.scan.cues_between(start, clause.end))
 
     def _one(self, mentions: Iterable[Name]) -> bool:
-        """Return whether all names mean the same thing."""
+        """Return whether all names refer to the same thing."""
         return len({name.hit.keys for name in mentions}) == 1
 
     def _last_sentence(self, names: Sequence[Name]) -> tuple[str, ...]:
-        """Return the keys of the things affirmed in the last sentence with names, else the only proposed one, else the open ones."""
+        """Return the keys of the affirmed things in the last sentence with names, otherwise the only recommended or the open things."""
         last = [name for name in names if name.sentence == names[-1].sentence]
         keys = dict.fromkeys(key for name in last if name.stance == "affirmed" for key in name.hit.keys)
         open_ = dict.fromkeys(key for name in last if name.stance in _OPEN for key in name.hit.keys)
         return tuple(keys) or self.only or tuple(open_)
 
     def over(self, block: int) -> tuple[str, ...]:
-        """Return the keys of the thing in the parent item or heading of a block, else of the only proposed thing; may be empty."""
+        """Return the keys of the thing in the parent item or heading of a block, or of the only recommended thing; may be empty."""
         level = self.scan.blocks[block].level
         place = block - 1
         if self.scan.blocks[block].kind == "item":
@@ -173,7 +173,7 @@ class Subjects:
         return self.only
 
     def around(self, place: int, start: int) -> list[Cue]:
-        """Return the words that may give a figure its role: of its clause, of a label before it, or of its row."""
+        """Return the words that may give a figure its role: in its clause, in a preceding label, or in its row."""
         clause = self.scan.clauses[place]
         cues = list(clause.cues)
         sentence = self.scan.sentences[clause.sentence]
@@ -264,7 +264,7 @@ _DAY = 24 * 60
 
 
 class FigureRoleKnown(NamedTuple):
-    """The known parts of a figure: its unit, role and way of travelling, and whether words give the role."""
+    """The known parts of a figure: its unit, role and way of travelling, and whether words state the role."""
 
     unit: str
     role: FigureRole | None
@@ -310,7 +310,7 @@ class Roles:
         return FigureRoleKnown(unit, cast("FigureRole | None", role), mode if role in _TRAVEL.values() else "", cued)
 
     def said_of(self, start: int, end: int) -> frozenset[str]:
-        """Return the roles that the nearest word, or a table head, gives a number of any unit; empty if none does."""
+        """Return the roles that the nearest word, or a table head, gives a number of any unit; empty if there are none."""
         place = self.scan.clause_at(start)
         clause = self.scan.clauses[place]
         words: list[tuple[int, frozenset[str]]] = []
@@ -326,7 +326,7 @@ class Roles:
         return roles if nearest < _FAR else frozenset()
 
     def _right_beside(self, figure: ReadFigure) -> str | None:
-        """Return the role given by a word directly before or after a figure ("three minutes quicker", 少等一分钟); else None."""
+        """Return the role from a word directly before or after a figure ("three minutes quicker", 少等一分钟); otherwise None."""
         allowed = ROLES_OF_UNIT.get(figure.unit, frozenset()) | _APART.get(figure.unit, frozenset())
         following = self.scan.cues_between(figure.end, figure.end + _FAR)
         if following and not self.scan.text[figure.end : following[0].start].strip(" *-"):
@@ -343,7 +343,7 @@ class Roles:
         return None
 
     def _is_sum(self, figure: ReadFigure, role: str) -> bool:
-        """Return whether a number without a unit is money: it counts nothing, and a word for its price precedes it."""
+        """Return whether a number without a unit is money: it counts nothing, and follows a word for its price."""
         following = self.scan.cues_between(figure.end, figure.end + _FAR)
         if following and following[0].start == figure.end and following[0].has("classifier"):
             return False
@@ -357,7 +357,7 @@ class Roles:
         )
 
     def _role(self, figure: ReadFigure, cues: Sequence[Cue], clause: Clause, allowed: frozenset[str]) -> str | None:
-        """Return the role that the nearest fitting word, else a table head, gives a figure; None where none does or it is too far."""
+        """Return the role that the nearest suitable word or a table head gives a figure; None if there is none or it is too far away."""
         candidates: list[tuple[int, str]] = []
         for cue in cues:
             if cue.start < figure.end and cue.end > figure.start:
@@ -378,7 +378,7 @@ class Roles:
         return role
 
     def _moves(self, cue: Cue, figure: ReadFigure) -> bool:
-        """Return whether a word says how one travels; some only do right before a figure (走十分钟, not 走大路)."""
+        """Return whether a word states a way of travelling; some words do so only right before a figure (走十分钟, not 走大路)."""
         if "mode" in cue.tags:
             return True
         return (
@@ -399,7 +399,7 @@ class Roles:
         return far
 
     def _from_head(self, figure: ReadFigure, allowed: frozenset[str]) -> str | None:
-        """Return the role that the head of the column or row gives a figure in a table; None if it gives none."""
+        """Return the role from the head of the figure's column or row in a table; None if there is none."""
         roles: list[str] = []
         for cue in self.subjects.head_cues(figure.start):
             role = cue.role(allowed)
@@ -422,7 +422,7 @@ class Roles:
         return False
 
     def _mode(self, figure: ReadFigure, place: int) -> str:
-        """Return the way of travelling nearest in the clause, else the last one before it in the sentence; may be empty."""
+        """Return the nearest way of travelling in the clause, otherwise the last one before it in the sentence; may be empty."""
         cues = self.scan.clauses[place].cues
         near = [cue for cue in cues if self._moves(cue, figure) and not self._lacking(cue)]
         if near:
@@ -443,7 +443,7 @@ class Roles:
         )
 
     def _travel(self, figure: ReadFigure, place: int, mode: str, cues: Sequence[Cue]) -> str | None:
-        """Return the travel role of a duration or length that no word explains; None where it may be something else."""
+        """Return the travel role of a duration or length that no word explains; None if it may have another meaning."""
         if any(not ROLES_OF_UNIT[figure.unit].isdisjoint(cue.tags.get("role", ())) for cue in cues):
             return None
         if figure.unit == "m":
@@ -461,7 +461,7 @@ class Roles:
 
 
 def _roles_of(cue: Cue) -> frozenset[str]:
-    """Return the roles that a word gives the figures and times around it; empty for "at"."""
+    """Return the roles that a word gives the surrounding figures and times; empty for "at"."""
     if cue.has("at"):
         return frozenset()
     of_time = [cue.tags["time_role"]] if "time_role" in cue.tags else []
@@ -512,7 +512,7 @@ class TimeRoles:
         return None
 
     def _from_before(self, spoken: Spoken) -> str | None:
-        """Return the role that the clause before gives a time alone in its own ("12 minutes to X, so about ten past three"); else None."""
+        """Return the role that the previous clause gives a time alone in its own clause ("12 minutes to X, so about ten past three"); otherwise None."""
         place = self.scan.clause_at(spoken.start)
         clause = self.scan.clauses[place]
         if place <= self.scan.sentences[clause.sentence].first or self.subjects.names_between(clause.start, clause.end):
@@ -521,7 +521,7 @@ class TimeRoles:
         return roles[-1] if roles and roles[-1] in ("arrival", "departure") else None
 
     def _nearest_time_role(self, start: int, end: int) -> str | None:
-        """Return the role that the nearest word, else the table row, gives a time; None if unknown."""
+        """Return the role that the nearest word or the table row gives a time; None if unknown."""
         place = self.scan.clause_at(start)
         clause = self.scan.clauses[place]
         candidates: list[tuple[int, bool, str]] = []
@@ -558,7 +558,7 @@ class TimeRoles:
         return bounded and following[:1] == ["arrival"]
 
     def _time_role_of_row(self, start: int, clause: Clause) -> str | None:
-        """Return the role of a time from its column head, else from the words of its row or item; None if unknown."""
+        """Return the role of a time from its column head, otherwise from the words of its row or item; None if unknown."""
         for head in self.subjects.head_cues(start):
             if head.tags.get("time_role") in _TIME_ROLES:
                 return str(head.tags["time_role"])

@@ -44,7 +44,7 @@ class Name:
 
     @property
     def key(self) -> str:
-        """The key of the thing; empty where several could be meant."""
+        """The key of the thing; empty if the name is ambiguous."""
         return self.hit.keys[0] if len(self.hit.keys) == 1 else ""
 
 
@@ -71,7 +71,7 @@ class Named:
     told_when: set[int] = field(default_factory=set)
 
     def neighbour(self, name: Name, step: int) -> Name | None:
-        """Return the name ``step`` places on in the same clause; None if there is none."""
+        """Return the name ``step`` places further in the same clause; None if there is none."""
         place = self.place[id(name)] + step
         other = self.names[place] if 0 <= place < len(self.names) else None
         return other if other and other.clause == name.clause else None
@@ -88,7 +88,7 @@ class Named:
         return None
 
     def behind_it(self, name: Name, group: str) -> Cue | None:
-        """Return the word directly after a name, if it belongs to a group; else None."""
+        """Return the word directly after a name, if it belongs to a group; otherwise None."""
         cue = next(iter(self.scan.cues_between(name.hit.end, name.hit.end + 2 * _LEAD)), None)
         return cue if cue and cue.has(group) and not self.scan.text[name.hit.end : cue.start].strip() else None
 
@@ -112,7 +112,7 @@ Sign = tuple[str, Cue | None]
 
 
 class _NameSide(NamedTuple):
-    """A name with the words that govern it from before, the word right before it, and what follows it."""
+    """A name with the words that govern it from the left, the word directly before it, and the words after it."""
 
     name: Name
     clause: Clause
@@ -140,7 +140,7 @@ class Before:
         self.scan = named.scan
 
     def sign_of(self, name: Name, tail: Tail) -> Sign:
-        """Return the sign that the words before a name give it, with the word that gave it or None."""
+        """Return the sign that the preceding words give a name, with the responsible word or None."""
         clause = self.scan.clauses[name.clause]
         cues = self._governing(name, clause)
         name.leads = self._leads(name)
@@ -152,13 +152,13 @@ class Before:
         return ("lead" if name.leads else "plan" if name.timed else "plain"), None
 
     def _marked(self, side: _NameSide) -> Sign | None:
-        """Return a rejection for a cross before the name, else None; note a tick on the name."""
+        """Return a rejection for a cross before the name, otherwise None; record a tick on the name."""
         side.name.good = side.has("yes")
         cross = next((cue for cue in side.cues if cue.has("no")), None)
         return ("reject", cross) if cross else None
 
     def _beside(self, side: _NameSide) -> Sign | None:
-        """Return the sign from the word right before a name ("instead of X", "than X", "no X", "next to X"); else None."""
+        """Return the sign from the word right before a name ("instead of X", "than X", "no X", "next to X"); otherwise None."""
         near = side.near
         if near is None:
             return None
@@ -170,7 +170,7 @@ class Before:
         return self._left(side, near)
 
     def _left(self, side: _NameSide, near: Cue) -> Sign | None:
-        """Return the sign of a name after "from": landmark, plain, or a proposal where the way leads through it (从X走); else None."""
+        """Return the sign of a name after "from": landmark, plain, or a recommendation if the way leads through it (从X走); otherwise None."""
         last = self.scan.pack.words.get(self.scan.text[near.start : near.end].rpartition(" ")[2], {})
         if "from" not in last:
             return None
@@ -183,7 +183,7 @@ class Before:
         return self._got_from(side, near) or (("landmark", near) if self._measured(side, near) else ("plain", None))
 
     def _got_from(self, side: _NameSide, near: Cue) -> Sign | None:
-        """Return the sign of a place that something is ordered or fetched from ("get lunch from X", 从X点餐); else None."""
+        """Return the sign of a place from which something is ordered or fetched ("get lunch from X", 从X点餐); otherwise None."""
         behind = self.named.behind_it(side.name, "orders")
         if behind:
             return self._chosen(side, behind)
@@ -197,7 +197,7 @@ class Before:
         return ("reject", verb) if self._negated(side.cues, verb) else self._chosen(side, verb)
 
     def _measured(self, side: _NameSide, near: Cue) -> bool:
-        """Return whether a clause starts at the thing, or gives a distance or a way from it."""
+        """Return whether a clause starts at the thing, or gives a distance or a way from the thing."""
         begins = not any(map(str.isalnum, self.scan.text[side.clause.start : near.start]))
         return begins or any(
             cue.has("unit", "mode", "mode_before_figure", "toward", "near")
@@ -206,7 +206,7 @@ class Before:
         )
 
     def _place(self, side: _NameSide) -> Sign | None:
-        """Return a landmark for a word of place right after the name, as in Chinese X旁边; else None."""
+        """Return a landmark for a word of place right after the name, as in Chinese X旁边; otherwise None."""
         cue = side.clause.first("near_after", start=side.name.hit.end)
         gap = self.scan.text[side.name.hit.end : cue.start].strip() if cue else ""
         return ("landmark", cue) if cue and (not gap or gap in self.scan.pack.names["boundary"]) else None
@@ -257,7 +257,7 @@ class Before:
         return ("perhaps" if hedged else "propose"), verb
 
     def _unfit_for(self, side: _NameSide) -> Sign | None:
-        """Return "bad" for words that something does not fit the thing ("too tall for X", "won't fit into X"); else None."""
+        """Return "bad" if words state that something does not fit the thing ("too tall for X", "won't fit into X"); otherwise None."""
         negation = False
         for cue in side.cues:
             if cue.has("unfit", "too") or (negation and cue.has("fit")):
@@ -266,14 +266,14 @@ class Before:
         return None
 
     def _identified(self, side: _NameSide) -> Sign | None:
-        """Return a proposal for a name that answers a description ("the quickest road is X"); else None."""
+        """Return a recommendation for a name that answers a description ("the quickest road is X"); otherwise None."""
         if side.near is None or not side.near.has("is") or side.has("not", "modal") or side.tail.but:
             return None
         best = next((cue for cue in side.cues if cue.has("best")), None)
         return ("propose" if best else "perhaps"), best or side.near
 
     def _led_to(self, side: _NameSide) -> Sign | None:
-        """Return the sign for a way that leads to the thing, or its place in an order ("walk on to X", "X first"); else None."""
+        """Return the sign for a way that leads to the thing, or for its place in an order ("walk on to X", "X first"); otherwise None."""
         toward = side.near is not None and side.near.has("toward")
         if toward and side.has("not", "lack", "needless"):
             return "plain", None
@@ -285,7 +285,7 @@ class Before:
         return ("plan", side.near) if toward else None
 
     def _in_sequence(self, side: _NameSide) -> Sign | None:
-        """Return a plan for an arrow before or after the name ("post → library"); else None."""
+        """Return a plan for an arrow before or after the name ("post → library"); otherwise None."""
         name, clause = side.name, side.clause
         following = self.scan.clauses[name.clause + 1] if name.clause + 1 < len(self.scan.clauses) else None
         leaves = following is not None and following.opens == "→" and following.sentence == name.sentence
@@ -295,7 +295,7 @@ class Before:
         return None
 
     def _governing(self, name: Name, clause: Clause) -> list[Cue]:
-        """Return the words that govern a name, including those of a label before a colon ("My pick:")."""
+        """Return the words that govern a name, including those in a label before a colon ("My pick:")."""
         earlier = self.named.neighbour(name, -1)
         start = earlier.hit.end if earlier else clause.start
         cues = [cue for cue in clause.cues if start <= cue.start and cue.end <= name.hit.start]
@@ -349,7 +349,7 @@ _FOLLOWING = 2
 
 @dataclass(slots=True)
 class Tail:
-    """The words of the reply about a name, after it."""
+    """The words of the reply about a name, after the name."""
 
     reject: Cue | None = None
     chosen: Cue | None = None
@@ -364,7 +364,7 @@ class Tail:
     perhaps: Cue | None = None
 
     def sign(self, before: str) -> tuple[str, Cue] | None:
-        """Return the surest sign after the name with its word, None if there is none; ``before``: the sign before it."""
+        """Return the most certain sign after the name with its word, None if there is none; ``before``: the preceding sign."""
         picked = "perhaps" if self.conditional else "propose"
         signs = (
             ("reject", self.reject),
@@ -388,7 +388,7 @@ class Behind:
         self.scan = named.scan
 
     def tail_of(self, name: Name) -> Tail:
-        """Return what the reply says about a name after it, up to the next name."""
+        """Return the reply's words about a name between it and the next name."""
         tail = Tail()
         for clause, cues in self._said_of(name):
             if "but" in clause.links and clause.start > name.hit.end:
@@ -400,7 +400,7 @@ class Behind:
         return tail
 
     def _gather(self, tail: Tail, name: Name, clause: Clause, cues: Sequence[Cue]) -> None:
-        """Add to the tail what one clause says about a name."""
+        """Add one clause's statements about a name to the tail."""
         own = clause is self.scan.clauses[name.clause]
         told_when = clause.start in self.named.told_when
         hypothetical = False
@@ -420,7 +420,7 @@ class Behind:
                 negation = None
 
     def _note_pronoun(self, tail: Tail, cues: Sequence[Cue]) -> None:
-        """Note a verb of choice with a pronoun as its object: "so choose that one", 去那儿."""
+        """Record a verb of choice with a pronoun as its object: "so choose that one", 去那儿."""
         for cue, following in pairwise(cues):
             if cue.has("not", "modal", "if"):
                 return
@@ -428,7 +428,7 @@ class Behind:
                 tail.chosen = tail.chosen or cue
 
     def _note(self, tail: Tail, cue: Cue, negation: Cue | None, *, hypothetical: bool, hours: bool) -> None:
-        """Note what one word says about the thing."""
+        """Record one word's statement about the thing."""
         self._note_choice(tail, cue, negation, hypothetical=hypothetical)
         closes = hours and cue.tags.get("time_role") == "closing"
         wrong = cue.has("unfit", "unsure") and not negation and not closes
@@ -444,7 +444,7 @@ class Behind:
         tail.both = tail.both or cue.has("both")
 
     def _note_choice(self, tail: Tail, cue: Cue, negation: Cue | None, *, hypothetical: bool) -> None:
-        """Note a word that picks the thing, rejects it, or makes it an alternative."""
+        """Record a word that chooses the thing, rejects it, or makes it an alternative."""
         if cue.has("no") or (cue.has("reject") and not negation and (not cue.has("forward") or self._ends(cue))):
             tail.reject = tail.reject or cue
         if cue.has("alternative") and not negation:

@@ -58,14 +58,14 @@ class Whole:
         self.leads |= self._sections()
 
     def _asks_which(self) -> bool:
-        """Return whether the reply asks which of the listed things is wanted, so that the list proposes none."""
+        """Return whether the reply asks which listed thing the user wants, so that the list recommends none."""
         asking = (sentence for sentence in self.scan.sentences if sentence.asks)
         return any(
             cue.has("which") for sentence in asking for cue in self.scan.cues_between(sentence.start, sentence.end)
         )
 
     def _opening(self) -> set[str]:
-        """Return the thing that the reply's first clause names without anything against it; empty if there is none."""
+        """Return the thing that the reply's first clause names without objection; empty if there is none."""
         first = self.names[0] if self.names else None
         if (
             first is None
@@ -90,7 +90,7 @@ class Whole:
         return sum(map(_weight, rest)) - understood
 
     def _sections(self) -> set[str]:
-        """Return the things that head the first item of a section's list where that section proposes nothing else."""
+        """Return the things at the head of a section's first list item, if the section recommends nothing else."""
         seen: dict[int, Name] = {}
         for name in self.names:
             if self.scan.blocks[name.block].kind in ("item", "row") and self.scan.blocks[name.block].heading >= 0:
@@ -108,7 +108,7 @@ class Whole:
         )
 
     def _leading(self) -> set[str]:
-        """Return the things that lead a heading or a numbered, timed or ticked item or row, or form a timed plan."""
+        """Return the things at the head of a heading or a numbered, timed or ticked item or row, or in a timed plan."""
         keys = set()
         settled = {
             self.scan.blocks[name.block].heading
@@ -133,7 +133,7 @@ class Whole:
         return keys - self.out
 
     def _options(self, name: Name) -> bool:
-        """Return whether a name is in a table or list of options with one already rejected or picked."""
+        """Return whether a name is in a table or list of options of which one is already rejected or chosen."""
         return self._list_of(name) in self.choices and self.scan.blocks[name.block].kind in ("row", "item")
 
     def _list_of(self, name: Name) -> tuple[str, int]:
@@ -142,14 +142,14 @@ class Whole:
         return (block.kind, name.block - block.level if block.kind == "row" else block.heading)
 
     def _listed(self, name: Name, *, others: bool) -> Stance:
-        """Return the stance of a name at the head of a row or an item; ``others``: whether another thing is proposed."""
+        """Return the stance of a name at the head of a row or an item; ``others``: whether another thing is recommended."""
         row = self.scan.blocks[name.block].kind == "row" and not name.timed
         if not others:
             return "unclear" if row and self._one_of_several(name) else "affirmed"
         return "compared" if row or self._options(name) else "unclear"
 
     def _one_of_several(self, name: Name) -> bool:
-        """Return whether several things head rows of the same table, so that it may only compare them."""
+        """Return whether several things head rows of the same table, so that the table may only compare them."""
         return len(self.heads.get(self._list_of(name), ())) > 1
 
     def _numbered(self, name: Name) -> bool:
@@ -160,7 +160,7 @@ class Whole:
         return block.kind == "item" and any(char.isdigit() or "①" <= char <= "⑳" for char in lead)
 
     def settle(self) -> None:
-        """Set the stance of every name, from its own sign or else from the whole reply."""
+        """Set the stance of every name from its own sign, otherwise from the whole reply."""
         either = self._of_either()
         for name in self.names:
             name.stance = _DECIDED.get(name.sign) or self._weak(name)
@@ -168,7 +168,7 @@ class Whole:
                 name.stance = "unclear"
 
     def _of_either(self) -> set[int]:
-        """Return the sentences with names that "the former" or "the latter" refers to; which one is not resolved."""
+        """Return the sentences with names to which "the former" or "the latter" refers, without resolving which."""
         headings = {
             self.scan.clauses[self.scan.clause_at(cue.start)].sentence for cue in self.scan.cues if cue.has("either")
         }
@@ -176,7 +176,7 @@ class Whole:
         return headings | {sentence - 1 for sentence in headings - sentences}
 
     def _weak(self, name: Name) -> Stance:
-        """Return the stance of a name that its own words leave open, from its thing in the whole reply."""
+        """Return the stance of a name whose own words leave it open, from its thing in the whole reply."""
         key = name.key
         if not key:  # several things have the name: what holds for whichever is meant
             return "rejected" if name.sign == "bad" else "unclear"
@@ -197,7 +197,7 @@ class Whole:
         return next((stance for holds, stance in rules if holds), None) or self._plain(name, others=others)
 
     def _plain(self, name: Name, *, others: bool) -> Stance:
-        """Return the stance of a name with nothing against it: as part of a plan, of a list, or as the only candidate."""
+        """Return the stance of a name without objections: as part of a plan, of a list, or as the only candidate."""
         if name.sign == "plan":
             return "affirmed"
         if name.doubtful:
@@ -212,7 +212,7 @@ class Whole:
         return "described" if self._is_subject(name) else "unclear"
 
     def _is_subject(self, name: Name) -> bool:
-        """Return whether a clause starts with the name, so that the rest describes the thing."""
+        """Return whether a clause starts with the name, so that its rest describes the thing."""
         clause = self.scan.clauses[name.clause]
         begin = clause.start
         for cue in clause.cues:
@@ -226,7 +226,7 @@ class Whole:
         return name.sign == "plain" and not name.conditional and (short or lead in self.scan.pack.names["article"])
 
     def _fragment(self, name: Name) -> bool:
-        """Return whether a name's clause has no known verb: such a short answer proposes what it names."""
+        """Return whether a name's clause has no known verb: such a short answer recommends the named thing."""
         clause = self.scan.clauses[name.clause]
         return not clause.has(
             "person", "it", "not", "but", "because", "modal", "unfit", "too", "than", "worse", "if", "although"
@@ -239,7 +239,7 @@ def _weight(char: str) -> int:
 
 
 def reasons(names: Sequence[Name]) -> list[tuple[int, int] | None]:
-    """Return for each name the place of the words that decided its stance, of this or another mention; else None."""
+    """Return for each name the place of the words that decided its stance, at this or another mention; otherwise None."""
     first: dict[tuple[str, str], tuple[int, int]] = {}
     for name in names:
         if name.why and name.sign in ("propose", "reject"):
@@ -286,7 +286,7 @@ class _Signs:
             self._set_sign(group)
 
     def _moves(self, name: Name) -> bool:
-        """Return whether a name's clause says when one arrives or leaves, not only when something is open."""
+        """Return whether a name's clause states a time of arrival or departure, and not only opening times."""
         clause = self.scan.clauses[name.clause]
         return self._fragment(clause) or any(cue.tags.get("time_role") in _OF_PLANS for cue in clause.cues)
 
@@ -318,7 +318,7 @@ class _Signs:
         return any(cue.tags.get("time_role") in _OF_HOURS for cue in self.scan.pack.find(header))
 
     def _groups(self) -> list[list[Name]]:
-        """Return the names grouped as they are listed together ("A, B and C"); a comma alone does not join names."""
+        """Return the names grouped by common lists ("A, B and C"); a comma alone does not join names."""
         groups: list[list[Name]] = []
         pending: list[Name] = []
         for name in self.named.names:
@@ -392,13 +392,13 @@ class _Signs:
             name.doubtful = name.bad or tail.but is not None or tail.no is not None
 
     def _suggests(self, group: Sequence[Name]) -> bool:
-        """Return whether a question suggests the only thing that it names: "How about X?"."""
+        """Return whether a question suggests the only thing it names: "How about X?"."""
         whole = self.scan.sentences[group[0].sentence]
         keys = {name.key for place in range(whole.first, whole.last) for name in self.named.by_clause.get(place, ())}
         return len(keys) == 1 and any(cue.has("suggest") for cue in self.scan.cues_between(whole.start, whole.end))
 
     def _spread(self, first: Name, tail: Tail) -> None:
-        """Apply a verdict on "both" or "neither" to the names before, too: "X is A and Y is B, so neither will do"."""
+        """Apply a verdict on "both" or "neither" also to the preceding names: "X is A and Y is B, so neither will do"."""
         cue = tail.reject or tail.bad
         if not cue or not tail.both:
             return
@@ -408,7 +408,7 @@ class _Signs:
                 name.sign, name.why = "bad", (cue.start, cue.end)
 
     def _led_in(self, name: Name) -> Cue | None:
-        """Return the word before a colon that rejects all listed after it ("the others won't do: A ..."); else None."""
+        """Return the word before a colon that rejects everything after it ("the others won't do: A ..."); otherwise None."""
         first = self.scan.sentences[name.sentence].first
         lead: list[Cue] = []
         for place in range(first, name.clause):
@@ -429,7 +429,7 @@ class _Signs:
         return None
 
     def _among_others(self, name: Name) -> Cue | None:
-        """Return the word before a colon that sets aside all listed after it ("the others open later: A 07:30"); else None."""
+        """Return the word before a colon that sets aside everything after it ("the others open later: A 07:30"); otherwise None."""
         whole = self.scan.sentences[name.sentence]
         label = self.scan.clauses[whole.first]
         opened = (place for place in range(whole.first + 1, whole.last) if self.scan.clauses[place].opens == ":")
@@ -438,7 +438,7 @@ class _Signs:
         return None if whole.first in self.named.by_clause else label.first("other")
 
     def _under(self, name: Name, *, leads: bool) -> str:
-        """Return the sign that the headings over a name give it: reject, option or offered; empty if none."""
+        """Return the sign from the headings above a name: reject, option or offered; empty if there is none."""
         place = self.scan.blocks[name.block].heading
         goes_on = self.scan.blocks[name.block].kind != "paragraph" or not any(
             block.kind in ("item", "row") for block in self.scan.blocks[place + 1 : name.block]
@@ -492,7 +492,7 @@ _STATING = ("not", "lack", "unfit", "past", "numeral", "tomorrow")
 
 
 def plainly(scan: Scan, name: Name) -> Plainly:
-    """Return whether a sentence plainly affirms or denies words; empty if neither.
+    """Return whether a sentence clearly affirms or denies words; empty if neither.
 
     Args:
         scan: the text.
@@ -540,7 +540,7 @@ class _Shape:
         self.states = stating or (scan.pack.pattern("affirms").match(own) is not None and self._ends(_TAIL))
 
     def turning(self, start: int, end: int) -> list[Cue]:
-        """Return the words between two places, outside the named ones, that may reverse the statement."""
+        """Return the words between two places, outside names, that may reverse the statement."""
         around = self.scan.cues_between(start, end)
         return [
             cue
@@ -549,7 +549,7 @@ class _Shape:
         ]
 
     def alone(self) -> bool:
-        """Return whether nothing else takes the clause back: neither its sentence nor a short sentence after it."""
+        """Return whether nothing else retracts the clause: neither its sentence nor a short sentence after it."""
         own = self.scan.sentences[self.clause.sentence]
         others = [
             clause
@@ -567,7 +567,7 @@ class _Shape:
         )
 
     def _tells(self, clause: Clause) -> bool:
-        """Return whether a clause is about something else: it is empty, or has a figure, an affirming verb or a way to go."""
+        """Return whether a clause has another topic: it is empty, or has a figure, an affirming verb or a way to go."""
         words = self.scan.text[clause.start : clause.end]
         plain = self.words.get("plain_yes", frozenset()) | self.words.get("plain_tail", frozenset())
         informs = clause.has("unit", "numeral", "mode", "choose", "toward", "clock_word", "fit", "and")
@@ -579,18 +579,18 @@ class _Shape:
         )
 
     def doubted(self, start: int, end: int = 0) -> bool:
-        """Return whether words before, or after up to ``end``, leave open whether the statement holds."""
+        """Return whether words before the statement, or after it up to ``end``, leave its truth open."""
         around = self.scan.text[start : self.name.hit.start], self.scan.text[self.name.hit.end : end]
         return any(self.scan.pack.pattern("doubt").search(words) for words in around)
 
     def _ends(self, most: int) -> bool:
-        """Return whether nothing but at most a harmless rest follows the words in their clause."""
+        """Return whether at most a harmless rest follows the words in their clause."""
         rest = self.tail.strip(_MARKS)
         goes_on = rest[:1] in self.words.get("plain_joint", ()) and len(rest) <= most
         return not rest or rest in self.words.get("plain_tail", ()) or goes_on
 
     def answers(self, stop: int) -> bool:
-        """Return whether the words are not a label, or a label with a plain yes as its value: "Lift: yes"."""
+        """Return whether the words are either no label, or a label with a plain yes as its value: "Lift: yes"."""
         if not self.scan.text[: self.last.end].rstrip().endswith(":"):
             return True
         following = self.scan.clause_at(self.last.end)
@@ -600,7 +600,7 @@ class _Shape:
         return value in self.words.get("plain_yes", ())
 
     def affirms(self) -> bool:
-        """Return whether only a short subject and an affirming verb, or nothing that matters, precede the words."""
+        """Return whether only a short subject and an affirming verb, or nothing significant, precede the words."""
         if self._fills(self.lead, 0):
             return self._ends(0)
         verbs = list(self.scan.pack.pattern("affirms").finditer(self.lead))
@@ -610,7 +610,7 @@ class _Shape:
         return self._fills(self.lead[verbs[0].end() :], 1) and len(_WORD.findall(subject)) <= _SUBJECT
 
     def denies(self, turning: Cue) -> bool:
-        """Return whether the only reversing word of the sentence directly precedes the words and negates them."""
+        """Return whether the only reversing word of the sentence directly precedes and negates the words."""
         between = self.scan.text[turning.end : self.name.hit.start]
         return (
             turning.has(*_DENYING)
@@ -621,7 +621,7 @@ class _Shape:
         )
 
     def _fills(self, between: str, strange: int) -> bool:
-        """Return whether words are mere fillers ("a", "any", 什么), apart from at most ``strange`` others."""
+        """Return whether words are mere fillers ("a", "any", 什么), apart from at most ``strange`` other words."""
         rest = between.strip(_MARKS)
         fillers = self.words.get("plain_filler", frozenset())
         if rest in fillers or not rest:

@@ -1,4 +1,4 @@
-"""What a search wishes beside figures: when places open and shut, a comparison with another place, the most or the least of something, traits in other words.
+"""The wishes of a search besides figures: times at which places open and shut, a comparison with another place, the most or the least of something, traits in other words.
 
 The words are data in ``wishes.yaml``; English and Chinese are always both looked for.
 """
@@ -36,7 +36,7 @@ _DAY, _SMALL_HOURS = 24 * 60, 5 * 60
 
 
 class Wish(NamedTuple):
-    """A figure that a search wishes to lie on one side of a value, or to be extreme, with its place in the text.
+    """A desired figure in a search, either on one side of a value or extreme, with its place in the text.
 
     ``role``: as of ``AskedBound``, or ``opens``, ``closes`` (minutes after midnight; past midnight above 1440), ``shut``. ``way``: ``<``, ``<=``, ``>=``, ``>``; empty for ``shut``.
     ``minute``: the time that hours are compared with.
@@ -59,14 +59,14 @@ def _data() -> Mapping[str, Any]:
 
 @cache
 def _hour_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return the patterns of times with the words around them, each with the role and way that it means."""
+    """Return the patterns of times with the surrounding words, each with its role and way."""
     parts = _data()["parts"]
     return tuple((meant, re.compile(_PART.sub(lambda part: parts[part[1]], text))) for meant, text in _data()["hours"])
 
 
 @cache
 def _pack(*groups: str) -> Pack:
-    """Return groups of words as a language pack; ``price<`` in ``grade`` is the value of its words there."""
+    """Return groups of words as a language pack; ``price<`` in ``grade`` is the value of the words listed there."""
     keyed = [(name, _data()[name]) for name in groups]
     words = {name: listed for name, listed in keyed if isinstance(listed, list)}
     for name, by_value in keyed:
@@ -75,7 +75,7 @@ def _pack(*groups: str) -> Pack:
 
 
 def hours_wished(text: str, times: Sequence[ClockTime]) -> Iterator[Wish]:
-    """Yield when places are wished to open, to close or to be shut.
+    """Yield the times at which places should open, close or be shut.
 
     Args:
         text: the search, folded.
@@ -118,7 +118,7 @@ class Comparisons:
         return [cue for cue in self._cues if first <= cue.start and cue.end <= last]
 
     def compared(self) -> Iterator[tuple[Wish, int]]:
-        """Yield the figures that are wished to differ from those of a thing, with its place among the things.
+        """Yield the figures that should differ from those of a thing, with the thing's index.
 
         Clauses behind it may mean it, too: "cheaper than X but better rated".
         """
@@ -142,7 +142,7 @@ class Comparisons:
                     before_it = []
 
     def _beside(self, left: Sequence[Cue], right: Sequence[Cue], start: int) -> tuple[str, str]:
-        """Return the role and the way of the comparison with a thing that the cues before and behind it say; empty texts where they say none."""
+        """Return the role and the way of a comparison from the cues around the thing; empty texts if they state none."""
         head = next((cue for cue in reversed(left) if not cue.has("role")), None)
         if right and right[0].has("too"):  # "X is too expensive"
             return _graded(right[0].tags["too"])
@@ -158,7 +158,7 @@ class Comparisons:
         return role, way
 
     def best(self) -> Iterator[Wish]:
-        """Yield the figures of which the most or the least is wished."""
+        """Yield the figures that should be as large or as small as possible."""
         for first, last in self._clauses:
             cues = self._within(first, last)
             for at, cue in enumerate(cues):
@@ -169,7 +169,7 @@ class Comparisons:
 
 
 def _meant(cues: Sequence[Cue], usual: str) -> tuple[str, str]:
-    """Return the role and the way of a comparison from its cues, the nearest first; ``usual``: the role of what is merely better."""
+    """Return the role and the way of a comparison from its cues, nearest first; ``usual``: the role of plain "better"."""
     graded = [(*_graded(cue.tags["grade"]), cue) for cue in cues if cue.has("grade")]
     if not graded:
         return "", ""
@@ -180,22 +180,22 @@ def _meant(cues: Sequence[Cue], usual: str) -> tuple[str, str]:
 
 
 def _graded(meant: object) -> tuple[str, str]:
-    """Return the role and the way of a value such as ``price<``; empty texts where it has none."""
+    """Return the role and the way of a value such as ``price<``; empty texts if there are none."""
     match = _GRADE.match(str(meant))
     return (match[1], match[2]) if match else ("", "")
 
 
 def _plain_way(role: str, way: str) -> str:
-    """Return the way of a figure of a role that is better (``+``) or worse (``-``); any other way as it is."""
+    """Return the way in which a figure of a role is better (``+``) or worse (``-``); return any other way unchanged."""
     return way if way not in ("+", "-") else "<" if (way == "+") == (role in _LESS_IS_BETTER) else ">"
 
 
 def _role(cues: Iterable[Cue]) -> str:
-    """Return the first role that some cues give a figure; empty if none does."""
+    """Return the first role that cues give a figure; empty if there is none."""
     return next((min(roles) for cue in cues if (roles := cue.tags.get("role"))), "")
 
 
 def traits_in(text: str) -> Iterator[tuple[int, int, str, bool]]:
-    """Yield the traits that a folded text speaks of: start, end, trait, and whether its words say that it is lacking."""
+    """Yield the traits in a folded text: start, end, trait, and whether the words state that it is lacking."""
     for cue in _pack("trait", "lacks").find(text.replace("-", " ").replace("_", " ")):
         yield cue.start, cue.end, str(cue.tags.get("trait") or cue.tags["lacks"]), "trait" not in cue.tags

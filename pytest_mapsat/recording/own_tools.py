@@ -73,12 +73,12 @@ _WRITES = re.compile(
 
 
 def changes_something(name: str) -> bool:
-    """Return whether the name of a tool says that it changes something: ``book_table``."""
+    """Return whether the name of a tool indicates that the tool changes something: ``book_table``."""
     return _WRITES.match(name) is not None
 
 
 class NotPlainError(ValueError):
-    """A value that no recording can hold; the message says why."""
+    """A value that cannot be recorded; the message gives the reason."""
 
 
 def plain(value: Any) -> Json:
@@ -108,7 +108,7 @@ def plain(value: Any) -> Json:
 
 
 def _members(value: Any) -> Mapping[Any, Any]:
-    """Return the members of a mapping, dataclass or model, for JSON. Raises NotPlainError for anything else."""
+    """Return the members of a mapping, dataclass or model, for JSON. Raises NotPlainError for any other value."""
     if isinstance(value, Mapping):
         return dict(value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -179,7 +179,7 @@ def tool_of_schema(schema: Mapping[str, Any]) -> Tool:
 
 
 def _tool(name: str, about: str, parameters: JsonObject) -> Tool:
-    """Return a tool, described by its name if by nothing else, with parameters that are obviously secrets declared as such."""
+    """Return a tool, described at least by its name, with obviously secret parameters declared as secret."""
     return Tool(
         name=name,
         description=about or name.replace("_", " "),
@@ -189,7 +189,7 @@ def _tool(name: str, about: str, parameters: JsonObject) -> Tool:
 
 
 def with_things(tool: Tool, results: Iterable[Json]) -> Tool:
-    """Return a derived tool that declares where its results list things with names, as far as the results show."""
+    """Return a derived tool that declares the lists of named things in its results, as far as the results show."""
     entities: dict[str, Entities] = {}
     waiting: list[tuple[str, Json]] = [("", result) for result in results]
     while waiting:
@@ -223,7 +223,7 @@ def _parameters(function: Callable[..., Any]) -> list[Parameter]:
 
 
 def _schema_of(hint: Any, definitions: JsonObject) -> JsonObject:
-    """Return the JSON Schema of a type hint, and add its definitions; empty if it has no schema or they clash."""
+    """Return the JSON Schema of a type hint, and add its definitions; empty if it has no schema or definitions clash."""
     try:
         schema: JsonObject = _untitled(call_user_code(lambda: TypeAdapter(hint).json_schema()))
     except UserCodeError:
@@ -236,7 +236,7 @@ def _schema_of(hint: Any, definitions: JsonObject) -> JsonObject:
 
 
 def _without_null(schema: JsonObject) -> JsonObject:
-    """Return ``X | None`` as ``X``: a parameter that may be null may be left out."""
+    """Return ``X | None`` as ``X``: a nullable parameter may be omitted."""
     choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
     if len(choices) != 1 or len(schema["anyOf"]) == 1:
         return schema
@@ -244,7 +244,7 @@ def _without_null(schema: JsonObject) -> JsonObject:
 
 
 def _untitled(schema: Any) -> Any:
-    """Return a JSON Schema without the titles that pydantic makes of names."""
+    """Return a JSON Schema without the titles that pydantic derives from names."""
     if isinstance(schema, list):
         return [_untitled(member) for member in schema]
     if not isinstance(schema, dict):
@@ -269,7 +269,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """Return the first paragraph of a docstring, and what it says of each parameter."""
+    """Return the first paragraph of a docstring, and its description of each parameter."""
     text = (inspect.getdoc(_routine(function)) or "").strip()
     lines = [line.strip() for line in text.splitlines()]
     about = []
@@ -293,7 +293,7 @@ _EXPECTED = "expected functions: a list or dict of them, a module, an object wit
 
 
 class NoAnswerError(MapsatError):
-    """A tool of the user's own gave no answer that can be kept; the message says why."""
+    """One of the user's own tools gave no answer that can be recorded; the message gives the reason."""
 
 
 class _OwnTool(NamedTuple):
@@ -304,7 +304,7 @@ class _OwnTool(NamedTuple):
 
 
 class OwnTools:
-    """The tools of the user's own, by name.
+    """The user's own tools by name.
 
     Attributes:
         name: how messages name them.
@@ -326,7 +326,7 @@ class OwnTools:
 
     @classmethod
     def of(cls, target: object, name: str = "tools") -> OwnTools:
-        """Return the tools that an object holds. Raises UsageError where it holds none."""
+        """Return the tools that an object holds. Raises UsageError if it holds none."""
         try:
             tools = call_user_code(lambda: dict(_tools_in(target)))
         except UserCodeError as broken:
@@ -337,7 +337,7 @@ class OwnTools:
         return cls(tools, name, target)
 
     def fresh(self) -> OwnTools:
-        """Return the tools made new, where they come from a class; else these, with the state that calls have left."""
+        """Return new tools if they come from a class; otherwise these tools, with the state from earlier calls."""
         return OwnTools.of(self._target, self.name) if inspect.isclass(self._target) else self
 
     @property
@@ -358,7 +358,7 @@ class OwnTools:
             raise UsageError(f"tools {self.name!r}: {name!r} cannot be described: {why}") from None
 
     def ask(self, name: str, arguments: JsonObject) -> Json:
-        """Call a tool with a copy of some arguments, and return its answer as JSON data. Nothing but this ever calls out.
+        """Call a tool with a copy of some arguments, and return its answer as JSON data. No other method calls the user's tools.
 
         Raises:
             NoAnswerError: there is no such tool, it raised, or returned what no recording can hold.
@@ -382,7 +382,7 @@ class OwnTools:
             self._loop = None
 
     def _answer(self, function: Callable[..., Any], arguments: JsonObject) -> Json:
-        """Call a function with arguments, await its result if need be, and return it as JSON data. Raises NotPlainError."""
+        """Call a function with arguments, await its result if needed, and return the result as JSON data. Raises NotPlainError."""
         by_position = [
             parameter.name for parameter in _parameters(function) if parameter.kind is Parameter.POSITIONAL_ONLY
         ]
@@ -392,7 +392,7 @@ class OwnTools:
 
     def _awaited(self, result: Any) -> Any:
         # A loop of their own: the agent that waits for this answer may be a coroutine on the other one.
-        """Run an awaitable on the tools' own event loop, and return what it returns or raise what it raises."""
+        """Run an awaitable on the tools' own event loop; return its result or raise its exception."""
         if self._loop is None:
             self._loop = EventLoop()
         try:
@@ -448,7 +448,7 @@ RECORDED = PurePosixPath("recordings", "recorded.jsonl")
 
 @dataclass
 class Keeping:
-    """The number of answers of own tools that were kept, changed or left.
+    """The numbers of answers of own tools that were recorded, replaced or skipped.
 
     Attributes:
         path: the file of recordings.
@@ -470,7 +470,7 @@ class Keeping:
 
 
 def keep_recordings(root: Path, recordings: Iterable[Recording], *, replace: bool = False) -> Keeping:
-    """Add recordings to a suite's ``recordings/recorded.jsonl``: sorted, each request once, the file whole or not at all.
+    """Add recordings to a suite's ``recordings/recorded.jsonl``: sorted, without repeated requests, and as one atomic write.
 
     A request that a recording of the case knows in another spelling is that request: it is kept once. Where two answers differ the older
     one stays, and among new ones that with the smallest digest, so that nothing depends on who came first.
@@ -504,7 +504,7 @@ def keep_recordings(root: Path, recordings: Iterable[Recording], *, replace: boo
 
 
 def recorded_copy(suite: Suite, dest: Path, run: Run) -> Keeping:
-    """Copy a suite with the answers that tables gave in a run as recordings, so that its tools compute nothing any more.
+    """Copy a suite and add the answers that tables gave in a run as recordings, so that its tools no longer compute answers.
 
     Args:
         suite: the suite that was run.
@@ -549,7 +549,7 @@ def recorded_copy(suite: Suite, dest: Path, run: Run) -> Keeping:
 def _merge(
     suite: Suite, case: str, fresh: Iterable[Recording], whole: list[Recording], kept: Keeping, *, replace: bool
 ) -> None:
-    """Merge a case's new recordings into ``whole``, the content of the file, and count the kept, changed and left ones in ``kept``."""
+    """Merge a case's new recordings into ``whole``, the content of the file, and count the results in ``kept``."""
     before: dict[str, list[PlacedRecording]] = {}
     for placed in suite.placed_recordings(case):
         with suppress(ValueError):  # a recording that cannot be read answers nothing; lint tells it
@@ -589,16 +589,16 @@ def _shortened(data: Json, most: int) -> str:
 
 
 def _sort_key(recording: Recording) -> tuple[str, str, str, str]:
-    """Return what recordings are sorted by: case, tool, arguments, answer."""
+    """Return the sort key of a recording: case, tool, arguments, answer."""
     return recording.case, recording.tool, canonical_json(recording.arguments), digest(recording.result)
 
 
 class RecordingWarning(UserWarning):
-    """An answer of an own tool was not kept; the message says why."""
+    """An answer of an own tool was not recorded; the message gives the reason."""
 
 
 def describe_tools(own: OwnTools, suite: Suite) -> tuple[Suite, list[Path]]:
-    """Write a spec for each own tool that has no spec in the suite, or only a bare one with its name.
+    """Write a spec for each own tool without a spec in the suite, or with only a name.
 
     Returns:
         The suite with these tools, and the files that were written.
@@ -624,7 +624,7 @@ def describe_tools(own: OwnTools, suite: Suite) -> tuple[Suite, list[Path]]:
 
 @contextmanager
 def recording(tools: Any, suite: str | Path, case: str, *, replace: bool = False) -> Iterator[Toolbox]:
-    """Yield own tools as an agent holds them, and keep their answers when the block ends, even with an exception.
+    """Yield own tools in the form that an agent uses, and record their answers when the block ends, even with an exception.
 
     Args:
         tools: a list or dict of functions, a module, an object with methods, or a toolbox with ``call`` and ``schemas``.
@@ -670,7 +670,7 @@ _BY_WORDS = ("text", "place", "enum", "set")
 
 @dataclass
 class RecordingOffer:
-    """A call that missed, and what would answer it.
+    """A missed call, and a recording or synonym that would answer it.
 
     Attributes:
         case: the case.
@@ -693,7 +693,7 @@ class RecordingOffer:
     at: str = ""
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the offer for a person: the call, what differs, and what to paste."""
+        """Yield the lines of the offer for a person: the call, the differences, and the text to paste."""
         again = f", {self.times} times" if self.times > 1 else ""
         yield f"case {self.case}: {printable(call_text(self.tool, self.arguments))}{again}"
         for difference in self.differences:
@@ -721,7 +721,7 @@ class RecordingOffer:
 
 
 def offers_of(run: Run, suites: Sequence[Suite]) -> list[RecordingOffer]:
-    """Return an offer for each call that missed in a run, by case, tool and arguments.
+    """Return an offer for each missed call in a run, by case, tool and arguments.
 
     A synonym is offered only where it was tried: with it, the suite's recordings answer the call.
 
@@ -761,7 +761,7 @@ def _key(tool: Tool, case: str, step: Step) -> str:
 
 
 def _synonym(offer: RecordingOffer, suite: Suite) -> tuple[str, str, str] | None:
-    """Return parameter, recorded and asked words of a synonym that makes a recording answer; None if there is no such one."""
+    """Return parameter, recorded words and requested words of a synonym that lets a recording answer; None if there is none."""
     tool = suite.tools[offer.tool]
     for difference in offer.differences:
         rule, asked, recorded = tool.match.get(difference.parameter), difference.asked, difference.recorded
@@ -792,7 +792,7 @@ _NO_TOOL_ANSWER = "your own tool gave no answer: "
 
 
 class KeptAnswers:
-    """Answers of own tools by case and canonical call, so that a call is asked once. Safe to be used from several threads."""
+    """Answers of own tools by case and canonical call, so that each call is made only once. Thread-safe."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -800,7 +800,7 @@ class KeptAnswers:
 
 
 class RecordingSandbox:
-    """Answers from another sandbox where that can; else asks the user's own tools.
+    """Answers from another sandbox if possible; otherwise asks the user's own tools.
 
     Args:
         before: the sandbox that answers first; one without recordings answers nothing, but refuses calls that no tool can take.
@@ -827,11 +827,11 @@ class RecordingSandbox:
 
     @property
     def setup(self) -> tuple[RowChange, ...]:
-        """Return the rows that were changed while the sandbox was made."""
+        """Return the rows changed during the creation of the sandbox."""
         return self._before.setup
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
-        """Answer a call from the other sandbox; where that misses, from an answer kept or from the user's own tool."""
+        """Answer a call from the other sandbox; for a miss, from a stored answer or the user's own tool."""
         answer = self._before.call(name, arguments)
         if answer.status != "miss" or answer.provenance is None:
             return answer
@@ -857,7 +857,7 @@ class RecordingSandbox:
         return Recording(case=self._case, tool=name, arguments=dict(arguments), result=result, live=True)
 
     def _asked(self, name: str, arguments: Mapping[str, Json]) -> Recording | None:
-        """Ask the user's own tool and return the recording; None if it gave no answer, with the reason in ``problems``."""
+        """Ask the user's own tool and return the recording; if there is no answer, add the reason to ``problems`` and return None."""
         problem, result = "", None
         try:
             result = self._own.ask(name, dict(arguments))
@@ -872,13 +872,13 @@ class RecordingSandbox:
         return recording
 
     def cleaned(self) -> list[Recording]:
-        """Return all recordings without secrets, also those that only a later call has revealed."""
+        """Return all recordings without secrets, including secrets that only a later call revealed."""
         once = [self.secrets.clean(recording, self.tools[recording.tool]) for recording in self.recordings]
         return [self.secrets.clean(recording, self.tools[recording.tool]) for recording in once]
 
 
 def recorded_steps(trajectory: Trajectory, tools: Mapping[str, Tool]) -> list[Recording]:
-    """Return what the user's own tools answered in an episode, as recordings without secrets."""
+    """Return the answers of the user's own tools in an episode, as recordings without secrets."""
     secrets = Secrets()
     return [
         secrets.clean(
@@ -893,7 +893,7 @@ def recorded_steps(trajectory: Trajectory, tools: Mapping[str, Tool]) -> list[Re
 
 
 def unanswered_steps(trajectory: Trajectory) -> list[str]:
-    """Return why the user's own tools gave no answer in an episode, a sentence for each call."""
+    """Return why the user's own tools gave no answer in an episode, one sentence per call."""
     notes = [
         step.provenance.note for step in trajectory.all_calls if step.provenance and step.provenance.kind == "miss"
     ]

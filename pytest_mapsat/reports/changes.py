@@ -32,7 +32,7 @@ _RULES = {"failed": "red", "passed": "green", "inconclusive": "yellow"}
 
 
 class ChangeRow(NamedTuple):
-    """How a metric changed, as texts that are ready to be shown.
+    """The change of a metric as display texts.
 
     ``where`` is the group of cases, empty for all of them. ``chance`` says how probable so large a difference is by chance, ``direction`` is ``worse``, ``better``,
     ``same`` or ``unclear``, and ``counted`` how many cases it is made of.
@@ -54,7 +54,7 @@ def change_rows(changes: Iterable[Change]) -> list[ChangeRow]:
 
 
 def _row(change: Change) -> ChangeRow:
-    """Return the change of a metric as texts that are ready to be shown."""
+    """Return the change of a metric as display texts."""
     chance = "" if change.p is None else f"{change.p:.3f}" if change.p >= _LEAST else f"< {_LEAST}"
     before, now = ("" if side is None else span_text(*side) for side in (change.baseline, change.new))
     return ChangeRow(
@@ -76,17 +76,17 @@ def _signed(value: float) -> str:
 
 
 def flip(case: CaseChange) -> str:
-    """Return how a case ended before and now, as ``passed → failed``."""
+    """Return the outcomes of a case before and now, such as ``passed → failed``."""
 
     def ended(side: CaseSide) -> str:
-        """Return how a case ended in one run, with the number of passed trials if there are several."""
+        """Return the outcome of a case in one run, with the number of passed trials if there are several."""
         return outcome_title(side.outcome) + (f" ({side.passed} of {side.trials})" if side.trials > 1 else "")
 
     return f"{ended(case.baseline)} → {ended(case.new)}"
 
 
 def requirement_change(requirement: RequirementChange) -> str:
-    """Return how a requirement was labelled before and now, as ``passed → failed``."""
+    """Return the labels of a requirement before and now, such as ``passed → failed``."""
     before = label_word(requirement.baseline, requirement.baseline_value)
     return f"{before} → {label_word(requirement.new, requirement.new_value)}"
 
@@ -97,7 +97,7 @@ def label_word(outcome: str, value: float | None) -> str:
 
 
 def unlike_texts(comparison: Comparison) -> list[str]:
-    """Return the differences that keep two runs from being alike, each in words."""
+    """Return in words the differences that make two runs unlike."""
     return [
         f"{printable(difference.what)}: was {printable(difference.baseline) or 'nothing'}, is {printable(difference.new) or 'nothing'}"
         for difference in comparison.unlike
@@ -139,7 +139,7 @@ def brief_change(comparison: Comparison) -> str:
 
 
 def change_lines(comparison: Comparison, width: int, *, full: bool = False) -> list[Line]:
-    """Return a comparison for the terminal: what differs, rules, metrics, then the cases with the words before and now.
+    """Return a comparison for the terminal: differences, rules, metrics, then the cases with the words before and now.
 
     Args:
         comparison: the comparison.
@@ -161,7 +161,7 @@ def change_lines(comparison: Comparison, width: int, *, full: bool = False) -> l
 
 
 def rule_lines(comparison: Comparison, width: int, label: str) -> list[Line]:
-    """Return lines with the earlier run, what differs from it, and the result of each rule.
+    """Return lines with the earlier run, the differences from it, and the result of each rule.
 
     Args:
         comparison: the comparison.
@@ -192,7 +192,7 @@ def rule_lines(comparison: Comparison, width: int, label: str) -> list[Line]:
 
 
 def _metric_lines(comparison: Comparison, width: int, *, full: bool) -> Iterator[Line]:
-    """Yield lines for the metrics that got worse or better; for all metrics if ``full`` is set."""
+    """Yield lines for the metrics that got worse or better; with ``full``, for all metrics."""
     changes = [change for change in comparison.changes if change.difference is not None]
     shown = [change for change in changes if full or change.direction in _STYLES]
     label = "metrics"
@@ -208,7 +208,7 @@ def _metric_lines(comparison: Comparison, width: int, *, full: bool) -> Iterator
 
 
 def _case_lines(case: CaseChange, width: int, *, full: bool) -> Iterator[Line]:
-    """Yield lines for a case that changed and its requirements, with the words before and now."""
+    """Yield lines for a changed case and its requirements, with the words before and now."""
     style = _STYLES.get(case.direction, "")
     flipped = "flipped" if case.flipped else "changed"
     yield from _labelled(flipped, f"{printable(case.id)}  {flip(case)}", width, style)
@@ -224,7 +224,7 @@ def _case_lines(case: CaseChange, width: int, *, full: bool) -> Iterator[Line]:
 
 
 def _labelled(label: str, text: str, width: int, style: str = "") -> Iterator[Line]:
-    """Return the lines of a text behind a label that is padded to nine columns."""
+    """Return the lines of a text after a label padded to nine columns."""
     return labelled(f"{label:9}", text, width, style)
 
 
@@ -243,7 +243,7 @@ class MemoryRow(Noun):
 
 
 def memory_rows(runs: Sequence[Run]) -> list[MemoryRow]:
-    """Return the results of each run by memory, the best agent of a memory first; K is the greatest number of trials that all runs have."""
+    """Return the results of each run by memory, best agent first within a memory; K is the number of trials that all runs share."""
     trials = [{int(name[5:]) for name in run.summary if name.startswith("pass^")} for run in runs]
     k = max(set.intersection(*trials), default=1)
     names = {f"avg@{k}": PASS_RATE} | ({f"pass@{k}": f"pass@{k}", f"pass^{k}": f"pass^{k}"} if k > 1 else {})
@@ -266,7 +266,7 @@ def memory_rows(runs: Sequence[Run]) -> list[MemoryRow]:
 
 
 def memory_lines(rows: Sequence[MemoryRow], width: int) -> Iterator[str]:
-    """Yield a table of agents by memory, with as many memories side by side as fit into the width."""
+    """Yield a table of agents by memory, with as many memories side by side as the width allows."""
     titles = list(rows[0].figures)
     agents = list(dict.fromkeys(row.agent for row in rows))
     lead = max(cell_width(printable(text)) for text in ("agent", *agents))
@@ -299,6 +299,6 @@ def _joined(texts: Sequence[str], cell: int) -> str:
 
 
 def _line(first: str, cells: Sequence[str], lead: int, size: int) -> str:
-    """Return a line of a table, its first cell padded to ``lead`` columns and the others to ``size``."""
+    """Return a line of a table, with the first cell padded to ``lead`` columns and all other cells to ``size``."""
     parts = [first + " " * (lead - cell_width(first)), *(cell + " " * (size - cell_width(cell)) for cell in cells)]
     return "   ".join(parts).rstrip()

@@ -81,7 +81,7 @@ def _memory(card: Scorecard, width: int, *, full: bool) -> Iterator[Line]:
 
 
 def _step(step: Step, width: int, name: str, *, full: bool) -> Iterator[Line]:
-    """Yield the lines of a thought, or of a call with its result and the rows that it changed."""
+    """Yield the lines of a thought, or of a call with its result and changed rows."""
     most = _ALL if full else _RESULT
     if step.kind == "thought":
         yield from _part("thought", cut(printable(step.text), most), width)
@@ -95,7 +95,7 @@ def _step(step: Step, width: int, name: str, *, full: bool) -> Iterator[Line]:
 
 
 def _end(card: Scorecard, width: int) -> Iterator[Line]:
-    """Yield the lines on how the episode ended: its ending if not ``done``, changed rows, and the fault."""
+    """Yield the lines on the end of the episode: its ending if not ``done``, changed rows, and the fault."""
     trajectory = card.trajectory
     if trajectory.ending != "done":
         yield from _part("ended", trajectory.ending.replace("_", " "), width, "yellow")
@@ -109,7 +109,7 @@ def _end(card: Scorecard, width: int) -> Iterator[Line]:
 
 
 def _label(card: Scorecard, label: Label, width: int, *, full: bool) -> Iterator[Line]:
-    """Yield the lines of a label; quotes and reasons only if it is not fully met, or ``full`` is set."""
+    """Yield the lines of a label; quotes and reasons only if the label is not fully met, or with ``full``."""
     wanted = view.requirements(card)[label.requirement]
     kind = view.KIND_TITLES.get(wanted.kind, wanted.kind)
     part = label.value is not None and 0 < label.value < 1
@@ -129,7 +129,7 @@ def _label(card: Scorecard, label: Label, width: int, *, full: bool) -> Iterator
 
 
 def _row(items: Sequence[str], width: int) -> Iterator[Line]:
-    """Yield items in lines side by side; no item is broken."""
+    """Yield items in lines side by side; no item is split."""
     row = ""
     for item in items:
         longer = f"{row}   {item}" if row else f"{'':{_LEAD}} {item}"
@@ -142,12 +142,12 @@ def _row(items: Sequence[str], width: int) -> Iterator[Line]:
 
 
 def _part(name: str, text: str, width: int, style: str = "", *, lead: str = "") -> Iterator[Line]:
-    """Return the lines of a text behind a name; control characters cannot reach the terminal."""
+    """Return the lines of a text after a name, without control characters that could affect the terminal."""
     return labelled(f"{name:{_LEAD}} ", printable(text), width, style, lead=lead)
 
 
 def dialogue_data(card: Scorecard) -> JsonObject:
-    """Return one episode as JSON data, in the form that the run file has."""
+    """Return one episode as JSON data in the form of the run file."""
     data: dict[str, Any] = card.model_dump(mode="json", exclude={"trajectory"})
     return {**data, "trajectory": card.trajectory.to_json()}
 
@@ -193,7 +193,7 @@ def _value_of(request: RunRequest, option: Option) -> object:
 
 
 def _option_text(name: str, value: object) -> str:
-    """Return an option as it is typed on the command line; without a value if that is True."""
+    """Return an option as typed on the command line; without a value if the value is True."""
     text = ",".join(value) if isinstance(value, tuple) else str(value).removesuffix(".0")
     return f"--mapsat-{name}" if value is True else f"--mapsat-{name}={text}"
 
@@ -208,7 +208,7 @@ def failure_text(
     short: bool = False,
     metrics: Sequence[Metric] = MSB_METRICS,
 ) -> str:
-    """Return the text of a failed item: what failed and why, the dialogue, and the command that runs it again.
+    """Return the text of a failed item: the failures and their reasons, the dialogue, and the command that runs it again.
 
     Args:
         card: the failed episode.
@@ -242,7 +242,7 @@ def failure_text(
 
 
 def lost_reason(card: Scorecard) -> str:
-    """Return who caused an episode to be lost, and why, in words."""
+    """Return in words who caused the loss of an episode, and why."""
     return f"lost to the {card.blame}: {card.reason}"
 
 
@@ -258,11 +258,11 @@ class _FailureText:
         self.lines += wrap(text, self._width, indent=" " * indent, hang=hang)
 
     def _part(self, name: str, text: str) -> None:
-        """Add a detail of a label, behind the name of the detail."""
+        """Add a detail of a label after the name of the detail."""
         self.add(f"{name:7} {printable(text)}", 4, 8)
 
     def _more(self, count: int, what: str) -> None:
-        """Add how many more things there are; nothing if there are none."""
+        """Add the number of omitted things; nothing if there are none."""
         self.lines += [f"    ... and {count} more {what}"] if count > 0 else []
 
     def scores(self, metrics: Sequence[Metric]) -> None:
@@ -273,7 +273,7 @@ class _FailureText:
         self.lines[1:] = [line.replace(_HELD, " ") for line in self.lines[1:]]
 
     def label(self, label: Label) -> None:
-        """Add a missed requirement with its quotes, its reason, and the tools that it rests on."""
+        """Add a missed requirement with its quotes, its reason, and the tools on which it depends."""
         self.lines.append("")
         requirement = self.head(label)
         self.said(label)
@@ -289,7 +289,7 @@ class _FailureText:
             self._part("because", f"the {requirement.source} says" + (f": {notes}" if notes else " so"))
 
     def head(self, label: Label) -> Requirement | None:
-        """Add a requirement and how far it was met, and return it; None if the case no longer has it."""
+        """Add a requirement and the degree to which it was met, and return it; None if the case no longer has it."""
         every = {requirement.id: requirement for requirement in self._case.truth.requirements}
         requirement = every.get(label.requirement)
         how = f"met in part ({label.value:g} of 1)" if label.value else "broken"
@@ -298,7 +298,7 @@ class _FailureText:
         return requirement
 
     def said(self, label: Label) -> None:
-        """Add the quotes that decided a label, the judge's reason in full, and the lines that were compared."""
+        """Add the quotes that decided a label, the judge's full reason, and the compared lines."""
         quotes = list(dict.fromkeys(label.quotes))
         for quote in quotes[:_QUOTES]:
             words = cut(printable(quote.text), _QUOTE)
@@ -310,7 +310,7 @@ class _FailureText:
         self._more(len(label.compared) - _COMPARED, "lines")
 
     def rest(self, missed: Sequence[Label]) -> None:
-        """Add requirements missed without failing the item, undecided ones, and the details of a fault."""
+        """Add missed requirements that did not fail the item, undecided requirements, and the details of a fault."""
         names = [
             f"{label.requirement} ({label.kind}{f' {label.value:g} of 1' if label.value else ''})" for label in missed
         ]
@@ -329,7 +329,7 @@ class _FailureText:
                 self.add(printable(line), 2)
 
     def dialogue(self) -> None:
-        """Add the messages, the first calls, the rows that changed, and how the dialogue ended."""
+        """Add the messages, the first calls, the changed rows, and the end of the dialogue."""
         trajectory = self._card.trajectory
         self.lines += ["", "dialogue and calls:"]
         calls = 0

@@ -47,7 +47,7 @@ _OF_READING = {"words": "says", "figure": "number", "travels": "travels", "choic
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A requirement that an episode fails by.
+    """A requirement that causes the failure of an episode.
 
     Attributes:
         card: the episode.
@@ -79,19 +79,19 @@ class FailureGroup:
 
     @property
     def cases(self) -> tuple[str, ...]:
-        """Return the ids of the cases, each once, the worst first."""
+        """Return the ids of the cases without repetitions, worst first."""
         return tuple(dict.fromkeys(failure.card.id for failure in self.failures))
 
     @property
     def requirements(self) -> dict[str, tuple[str, ...]]:
-        """Return the ids of the cases that fail by each requirement, by its id, the most frequent requirement first."""
+        """Return the ids of the failed cases by requirement id, starting with the most frequent requirement."""
         by_requirement = by_key((failure.requirement, failure.card.id) for failure in self.failures)
         cases = {name: tuple(dict.fromkeys(ids)) for name, ids in by_requirement.items()}
         return dict(sorted(cases.items(), key=lambda pair: (-len(pair[1]), pair[0])))
 
 
 def failure_groups(run: Run) -> tuple[FailureGroup, ...]:
-    """Return the failures of a run by kind of check, the kind with the most cases first, then by kind.
+    """Return the failures of a run by kind of check, starting with the kind with the most cases.
 
     Of each failed case those trials count that failed at their last attempt, and in them the requirements that fail an
     item. A case stands in the group of each kind that it fails by.
@@ -110,7 +110,7 @@ def failure_groups(run: Run) -> tuple[FailureGroup, ...]:
 
 
 def _failures(run: Run) -> Iterator[Failure]:
-    """Yield what the failed trials of failed cases fail by."""
+    """Yield the causes of failure in the failed trials of failed cases."""
     asserted = run.manifest.options.asserted_kinds
     for row in case_rows(run.cases, run.manifest.options.pass_rule):
         if row.outcome != "failed":
@@ -129,7 +129,7 @@ def _is_silent(card: Scorecard) -> bool:
 
 
 def _kind(failure: Failure) -> str:
-    """Return the kind of the check that failed, or the key of another cause."""
+    """Return the kind of the failed check, or the key of another cause."""
     label, card = failure.label, failure.card
     if label is None:
         ending = "silent" if _is_silent(card) else card.trajectory.ending

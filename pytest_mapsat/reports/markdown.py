@@ -45,7 +45,7 @@ def markdown_report(run: Run) -> str:
 
 
 def code(text: str, most: int = _TEXT, *, in_table: bool = False) -> str:
-    """Return a text that others wrote as a code span, on one line and cut; empty for an empty text."""
+    """Return an external text as a code span, on one line and cut; empty for an empty text."""
     plain = cut(printable(text), most)
     if not plain:
         return ""
@@ -56,7 +56,7 @@ def code(text: str, most: int = _TEXT, *, in_table: bool = False) -> str:
 
 
 def _metric(title: str) -> str:
-    """Return the title of a metric; as a code span if it holds characters that Markdown could read."""
+    """Return the title of a metric; as a code span if Markdown could interpret its characters."""
     return title if _PLAIN.fullmatch(title) else code(title, in_table=True)
 
 
@@ -71,7 +71,7 @@ def _head(run: Run) -> list[str]:
 
 
 def _comparison(comparison: Comparison) -> Iterator[list[str]]:
-    """Yield the blocks of a comparison: differing settings, rules, metrics, and the cases that changed."""
+    """Yield the blocks of a comparison: differing settings, rules, metrics, and changed cases."""
     yield ["### Changes", "", f"Against {code(comparison.baseline.agent)}: {change_counts(comparison)}."]
     if comparison.unlike:
         yield [
@@ -104,7 +104,7 @@ def _comparison(comparison: Comparison) -> Iterator[list[str]]:
 
 
 def _flipped(case: CaseChange) -> Iterator[str]:
-    """Yield list items for a case that changed and its changed requirements."""
+    """Yield list items for a changed case and its changed requirements."""
     arrow = _ARROWS.get(case.direction, "▫️")
     where = f" ({', '.join(map(code, case.domains))})" if case.domains else ""
     yield f"- {arrow} **{code(case.id)}** {flip(case)}{where}"
@@ -129,7 +129,7 @@ def _table(run: Run) -> list[str]:
 
 
 def _failed(run: Run) -> Iterator[list[str]]:
-    """Yield a folded list of the cases that failed or are undecided; nothing if there are none."""
+    """Yield a folded list of the failed and undecided cases; nothing if there are none."""
     failed = [card for card in run.cases if card.outcome not in ("passed", "not_applicable")]
     failed.sort(key=lambda card: (card.outcome != "failed", card.key))
     if not failed:
@@ -142,7 +142,7 @@ def _failed(run: Run) -> Iterator[list[str]]:
 
 
 def _card(card: Scorecard) -> Iterator[str]:
-    """Yield list items for an episode and the requirements that it misses."""
+    """Yield list items for an episode and its missed requirements."""
     yield f"- **{code(view.card_name(card))}** {view.outcome_title(card.outcome)}: {code(card.reason)}"
     wanted = view.requirements(card)
     labels = view.missed(card)
@@ -155,7 +155,7 @@ def _card(card: Scorecard) -> Iterator[str]:
 
 
 def _grounds(label: Label) -> str:
-    """Return what a label is based on: its first quotes, else its reason, else ``broken``."""
+    """Return the basis of a label: its first quotes, otherwise its reason, otherwise ``broken``."""
     quotes = list(dict.fromkeys(quote.text for quote in label.quotes))
     return ", ".join(map(code, quotes[:3])) or code(label.why) or "broken"
 
@@ -183,7 +183,7 @@ def _row(name: str, cells: Sequence[str]) -> str:
 
 
 def _lost(run: Run) -> list[str]:
-    """Return list items for the first lost episodes, and the number of the others."""
+    """Return list items for the first lost episodes, and the number of further ones."""
     lost = run.accounting.lost
     lines = [f"- lost: {code(loss.id)} trial {loss.trial}: {code(loss.reason)}" for loss in lost[:_LOST]]
     return [*lines, *([f"- and {len(lost) - _LOST} more lost"] if len(lost) > _LOST else [])]
@@ -202,7 +202,7 @@ def _fine_print(run: Run) -> list[str]:
 
 
 def annotation_lines(run: Run, *, below: str = "") -> Iterator[str]:
-    """Yield the workflow commands that put failed and undecided cases on the lines where they begin.
+    """Yield the workflow commands that annotate the first lines of failed and undecided cases.
 
     Args:
         run: the run.
@@ -219,7 +219,7 @@ def annotation_lines(run: Run, *, below: str = "") -> Iterator[str]:
 
 
 def _commands(level: str, cards: list[Scorecard], below: str) -> Iterator[str]:
-    """Yield an annotation for each card; beyond ten, the last one says how many more there are."""
+    """Yield an annotation for each card; the tenth states how many more there are."""
     shown = cards if len(cards) <= _ANNOTATIONS else cards[: _ANNOTATIONS - 1]
     for card in shown:
         path, line = view.case_place(card)

@@ -93,7 +93,7 @@ def send(run: Run, address: str, dialogues: Dialogues | None = None) -> None:
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """Refuses redirects: spans go to the user's address only."""
+    """Refuses redirects, so that spans go only to the user's address."""
 
     def redirect_request(self, *_: object) -> None:
         """Return None, so that no redirect is followed."""
@@ -106,7 +106,7 @@ def _headers_of(text: str) -> dict[str, str]:
 
 
 def _rejected(answer: bytes) -> str:
-    """Return how many spans a collector rejected, and why; empty if it took all."""
+    """Return the number of spans that a collector rejected, and the reason; empty if it accepted all."""
     try:
         partial = json.loads(answer or b"{}").get("partialSuccess") or {}
         count = int(partial.get("rejectedSpans") or 0)
@@ -132,7 +132,7 @@ class _Trace:
         self.spans: list[JsonObject] = []
 
     def add(self, name: str, times: JsonObject, attributes: JsonObject, **more: Json) -> JsonObject:
-        """Add a span and return it; all spans but the first are children of the first."""
+        """Add a span and return it; all spans after the first are children of the first."""
         number = len(self.spans)
         span = {"traceId": self.id, "spanId": digest([self.id, number]), "name": name, "kind": 1, **times}
         if number:
@@ -167,7 +167,7 @@ def _request(run: Run, card: Scorecard) -> JsonObject:
 
 
 def _root(trace: _Trace, run: Run, card: Scorecard, began: int) -> None:
-    """Add the root span of an episode, with its messages, its evaluations and what no other span holds."""
+    """Add the root span of an episode, with its messages, its evaluations and all data outside other spans."""
     trajectory = card.trajectory
     end = began + round(card.timing.seconds * _SECOND)
     data = trajectory.to_json()
@@ -236,7 +236,7 @@ def _call(trace: _Trace, step: Step, times: JsonObject) -> None:
 
 
 def _reply(trace: _Trace, turn: Turn, users: Sequence[Turn], times: JsonObject) -> None:
-    """Add the span of an agent's reply, with the user's messages that it answers."""
+    """Add the span of an agent's reply, with the user's messages before it."""
     data = turn.to_json()
     own: JsonObject = {name: data[name] for name in ("agreed", "output") if name in data}
     steps = [step for step in turn.steps if step.kind != "memory"]  # of which there is no span
@@ -277,7 +277,7 @@ def _messages(turns: Iterable[Turn]) -> str:
 
 
 def _key_values(attributes: JsonObject) -> list[JsonObject]:
-    """Return attributes as OTLP key-value pairs, leaving out those that are None or empty texts."""
+    """Return attributes as OTLP key-value pairs, omitting None and empty texts."""
     return [{"key": key, "value": _any_value(value)} for key, value in attributes.items() if value not in (None, "")]
 
 

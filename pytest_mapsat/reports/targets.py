@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class _Report(NamedTuple):
-    """A type of report: its description for help, and the function that makes its texts from a run."""
+    """A type of report: its description for help, and the function that creates its texts from a run."""
 
     about: str
     texts: Callable[[Run, Dialogues | None, Sequence[EarlierRun]], Iterable[str]]
 
 
 def _html(run: Run, dialogues: Dialogues | None, earlier: Sequence[EarlierRun]) -> Iterator[str]:
-    """Yield the run as one page of HTML, beside earlier runs."""
+    """Yield the run as one HTML page, compared with earlier runs."""
     from .html import html_report  # noqa: PLC0415  with jinja2, for this report only
 
     yield html_report(run, dialogues, earlier)
@@ -69,7 +69,7 @@ _SUMMARY, _WORKSPACE = "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"
 
 
 class ReportTarget(NamedTuple):
-    """A requested report: its type, and the file that it is written or added to, or the address that it is sent to.
+    """A requested report: its type, and its target file or address.
 
     Without either it goes nowhere: it is for a step on GitHub, and there is none.
     """
@@ -81,11 +81,11 @@ class ReportTarget(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return the file or address that the report goes to, as text; empty if it goes nowhere."""
+        """Return the target file or address of the report as text; empty if there is none."""
         return self.address or str(self.path or "")
 
     def write(self, run: Run, dialogues: Dialogues | None = None, earlier: Sequence[EarlierRun] = ()) -> None:
-        """Write the report to its file, whole or not at all, or send it to its address.
+        """Write the report to its file in one atomic step, or send it to its address.
 
         Args:
             run: the run.
@@ -107,7 +107,7 @@ class ReportTarget(NamedTuple):
 
 
 def parse_report(text: str, base: Path, environment: Mapping[str, str] = os.environ) -> ReportTarget:
-    """Return the report that ``TYPE:PATH`` asks for.
+    """Return the report that ``TYPE:PATH`` requests.
 
     Args:
         text: as it was typed; ``github:`` alone is the step that is under way.
@@ -160,7 +160,7 @@ def _address(text: str, place: str) -> str:
 
 
 def parse_reports(texts: Iterable[str], base: Path) -> tuple[ReportTarget, ...]:
-    """Return the reports that texts like ``html:report.html`` ask for.
+    """Return the reports that texts like ``html:report.html`` request.
 
     Raises:
         UsageError: one of them cannot be had, or two go to one file.
@@ -180,7 +180,7 @@ def write_reports(
     dialogues: Dialogues | None = None,
     earlier: Sequence[EarlierRun] = (),
 ) -> Iterator[str]:
-    """Write reports, and yield lines to print: annotations for GitHub, and notes about reports that were not written.
+    """Write reports, and yield lines to print: annotations for GitHub, and notes about unwritten reports.
 
     Args:
         run: the run.
@@ -216,7 +216,7 @@ def reports_of_packages() -> list[str]:
 
 
 def write_report_of_package(name: str, runs: Sequence[tuple[str, Run]], folder: Path) -> list[Path]:
-    """Write the files of a report that an installed package makes from runs, and return their paths.
+    """Write the files of an installed package's report on runs, and return their paths.
 
     Args:
         name: the report.

@@ -81,7 +81,7 @@ def summary_lines(
     hints: Sequence[str] = (),
     unknown: Mapping[str, int] | None = None,
 ) -> list[Line]:
-    """Return the lines of a run's summary: at most 12 of a green run, 16 of a red one.
+    """Return the lines of a run's summary: at most 12 for a green run, 16 for a red one.
 
     Args:
         run: the run; trajectories are not read.
@@ -140,7 +140,7 @@ class _Summary:
         self._rows = case_rows(run.cases, run.manifest.options.pass_rule)
 
     def _say(self, label: str, text: str, style: str = "") -> None:
-        """Add a text behind a label, wrapped to the width."""
+        """Add a text after a label, wrapped to the width."""
         self.lines += labelled(label.ljust(LABEL), text, self._width, style)
 
     def _cut(self, text: str) -> str:
@@ -183,7 +183,7 @@ class _Summary:
         self.lines = [*top, *self.lines, *before, *whys, *after]
 
     def head(self) -> None:
-        """Add the outcome, how many cases ended how, and how long that took."""
+        """Add the outcome, the number of cases by outcome, and the duration."""
         run = self._run
         count, trials = len({row.id for row in self._rows}), max((row.trials for row in self._rows), default=1)
         size = f"{count} case{'s' * (count != 1)}" + (f" x {trials} trials" if trials > 1 else "")
@@ -194,7 +194,7 @@ class _Summary:
             self._say("sample", sample)
 
     def scores(self) -> None:
-        """Add the first metric with the reason for its bounds and its interval, then the metrics that it is made of."""
+        """Add the first metric with the reason for its bounds and its interval, then its component metrics."""
         name = leading(self._run)
         mean = self._run.summary.get(name)
         if mean is None or not mean_text(mean):
@@ -225,7 +225,7 @@ class _Summary:
         return " and ".join(whys)
 
     def _apart(self, label: str, left: str, right: str, style: str = "") -> None:
-        """Add a text behind a label, with another text at the right; below the first one if there is no room beside it."""
+        """Add a text after a label, with another text at the right, or below if there is no room."""
         room = min(self._width, _WIDEST) - LABEL - cell_width(left) - cell_width(right)
         if room >= len(_GAPS[0]):
             self._say(label, left + " " * room * bool(right) + right, style)
@@ -234,7 +234,7 @@ class _Summary:
             self._say("", right, style)
 
     def domains(self, room: int) -> None:
-        """Add a table of the worst domains, in the lines that are left; nothing for a single domain."""
+        """Add a table of the worst domains in the remaining lines; nothing for a single domain."""
         name, groups = leading(self._run), self._run.groups.get("domain", {})
         if len(groups) < 2 or room < _LEAST_ROOM or not mean_text(self._run.summary.get(name)):  # noqa: PLR2004
             return
@@ -266,7 +266,7 @@ class _Summary:
             self.lines.append(Line(cut("; ".join(more), self._width)))
 
     def why(self, most: int) -> None:
-        """Add the kinds of check by which most cases failed, each with its worst case."""
+        """Add the kinds of checks that fail most cases, each with its worst case."""
         groups = failure_groups(self._run)
         shown = groups if self._full or len(groups) <= most else groups[: max(most - 1, 1)]
         counts = [f"{len(group.cases)}×" for group in shown]
@@ -287,7 +287,7 @@ class _Summary:
             )
 
     def next(self, hints: Sequence[str]) -> None:
-        """Add the commands that go on from here."""
+        """Add the commands for the next steps."""
         groups = failure_groups(self._run)
         steps = [f"mapsat show {self._saved} {groups[0].cases[0]}"] if groups and self._saved else []
         if self._run.gate.outcome == "inconclusive" and self._saved:
@@ -299,7 +299,7 @@ class _Summary:
         self._joined("next", [*map(printable, steps), *hints])
 
     def _joined(self, label: str, parts: Iterable[str]) -> None:
-        """Add parts behind a label, with a dot between two and never broken: a command is copied whole."""
+        """Add parts after a label, separated by dots and never split, so that a command can be copied."""
         lines: list[str] = []
         for part in parts:
             if lines and cell_width(f"{lines[-1]}{_DOT}{part}") <= self._width - LABEL:
@@ -311,7 +311,7 @@ class _Summary:
     # -- what the run is -------------------------------------------------------------------
 
     def details(self) -> None:
-        """Add every measurement: what ran, the comparisons, the table of means, and what happened in the episodes."""
+        """Add every measurement: the run, the comparisons, the table of means, and the events in the episodes."""
         manifest, width = self._run.manifest, self._width
         suites = ", ".join(printable(suite.label) for suite in manifest.suites) or "none"
         about = f"suite  {suites} · user: {printable(manifest.user)} · judge: {printable(manifest.judge.spec)}"
@@ -330,7 +330,7 @@ class _Summary:
     # -- the table of means ----------------------------------------------------------------
 
     def table(self) -> None:
-        """Add the table of means: all metric sets together, or a table for each where the terminal is too narrow."""
+        """Add the table of means: all metric sets together, or a table for each if the terminal is too narrow."""
         set_of = {metric.name: metric.metric_set for metric in self._run.manifest.metrics}
         by_set = by_key((set_of.get(name, ""), name) for name in self.columns())
         together = self.cells([PASS_RATE, *(name for some in by_set.values() for name in some)])
@@ -352,7 +352,7 @@ class _Summary:
         self.lines.append(Line(""))
 
     def columns(self) -> list[str]:
-        """Return the metrics from left to right: the paper's in everyday order, then those of other metric sets."""
+        """Return the metrics from left to right: the paper's metrics in everyday order, then those of other metric sets."""
         gated = gated_metrics(self._run)
         papers = {metric.name for metric in MSB_METRICS}
         first = [name for name in _EVERYDAY if name in gated]
@@ -377,7 +377,7 @@ class _Summary:
         return cells
 
     def _means(self, rows: Sequence[CaseRow], means: Mapping[str, Aggregate], columns: Sequence[str]) -> list[str]:
-        """Return the cells of a row: the cases that passed, and the mean of each metric, ``-`` where it is unknown."""
+        """Return the cells of a row: the passed cases, and the mean of each metric, ``-`` if it is unknown."""
         passed = f"{sum(row.outcome == 'passed' for row in rows)}/{len(rows)}"
         text = mean_text if self._full else short_mean_text
         return [passed if name == PASS_RATE else text(means.get(name), "-") or "-" for name in columns]
@@ -387,7 +387,7 @@ class _Summary:
         kept = list(range(len(rows[0])))
 
         def rank(place: int) -> tuple[bool, int]:
-            """Return the sort key by which columns are dropped: unknown means first, then the least useful metrics."""
+            """Return the sort key for dropping columns: unknown means first, then the least useful metrics."""
             name = columns[place - 1]
             mean = self._run.summary.get(name)
             settled = mean is None or mean.bounds != (0, 1)
@@ -412,7 +412,7 @@ class _Summary:
             self._note(f"the terminal is too narrow to show {', '.join(dropped)}")
 
     def _legend(self) -> None:
-        """Add notes on the table: how metrics are computed, what a range means, and which cases a mean leaves out."""
+        """Add notes on the table: the definitions of metrics, the meaning of ranges, and the omitted cases."""
         run, gated = self._run, gated_metrics(self._run)
         if {"ar", "ecr", "iisr"} <= set(gated):
             self._note("satisfied (AR) = requests met x unspoken needs met, per case")
@@ -460,7 +460,7 @@ class _Summary:
     # -- what happened in the episodes -----------------------------------------------------
 
     def cases(self) -> None:
-        """Add where tool answers came from, what was said and spent, and the cases that need a look."""
+        """Add the sources of tool answers, the words and spending, and the cases that need attention."""
         self._counts()
         self._users_and_judge()
         self._spent()
@@ -481,7 +481,7 @@ class _Summary:
         self._say("slowest", ", ".join(f"{card_name(card)} {card.timing.seconds:.2f} s" for card in slow))
 
     def _counts(self) -> None:
-        """Add how many calls and replies there were, and where the answers to the calls came from."""
+        """Add the numbers of calls and replies, and the sources of the answers to calls."""
         cards = self._run.cases
         totals = {kind: sum(card.sandbox.get(kind, 0) for card in cards) for kind in PROVENANCE_KINDS}
         answered = ", ".join(f"{count} {kind}" for kind, count in totals.items() if count) or "no answer"
@@ -506,7 +506,7 @@ class _Summary:
         self._say("dialogue", text)
 
     def _users_and_judge(self) -> None:
-        """Add how often simulated users departed from their scripts, and how many labels a model gave; nothing if neither."""
+        """Add how often simulated users departed from their scripts, and how many labels a model gave; nothing if both are zero."""
         labels = [label for card in self._run.cases for label in card.labels]
         slips = Counter(label.requirement.partition(".")[2] for label in labels if label.kind == USER)
         if slips:
@@ -523,7 +523,7 @@ class _Summary:
             self._say("judge", text)
 
     def _spent(self) -> None:
-        """Add what agent, user and judge spent, each only if some episode states it."""
+        """Add the spending of agent, user and judge, if at least one episode states it."""
         fields = {"agent": "spent", "user": "user_spent", "judge": "judge_spent"}
         sums = []
         for name, field in fields.items():
@@ -535,7 +535,7 @@ class _Summary:
     # -- what is missing, and the gate -----------------------------------------------------
 
     def warnings(self) -> None:
-        """Add what makes the result less sure: warnings of the run, many missed calls, flaky cases."""
+        """Add the reasons for doubt in the result: warnings of the run, many missed calls, flaky cases."""
         manifest, cases = self._run.manifest, self._run.cases
         compared = () if self._run.comparison is None or self._full else self._run.comparison.warnings
         warnings = [*manifest.warnings, *compared]
@@ -562,7 +562,7 @@ class _Summary:
             self._say("tools", self._cut(text), "yellow")
 
     def missing(self) -> None:
-        """Add the episodes that the infrastructure stopped, most frequent reasons first, and the lost ones."""
+        """Add the episodes stopped by the infrastructure, most frequent reasons first, and the lost episodes."""
         stopped = (card for card in self._run.cases if card.blame == "infrastructure")
         by_reason = by_key((card.reason, card_name(card)) for card in stopped)
         reasons = sorted(by_reason.items(), key=lambda pair: -len(pair[1]))
@@ -577,14 +577,14 @@ class _Summary:
         self._some("lost", lost, _LOST if self._full else _FEW, "red")
 
     def _some(self, label: str, texts: Sequence[str], most: int, style: str) -> None:
-        """Add the first texts behind a label, and the number of the others."""
+        """Add the first texts after a label, and the number of further ones."""
         for text in texts[:most]:
             self._say(label, self._cut(printable(text)), style)
         if more := len(texts[most:]):
             self._say("", f"and {more} more", style)
 
     def gate(self, most: int | None) -> None:
-        """Add the decision of the gate and its first reasons; all of them for None."""
+        """Add the decision of the gate and its first reasons; all reasons for None."""
         gate = self._run.gate
         style, outcome = _STYLES[gate.outcome], gate.outcome.upper()
         outcome += ", exit status 1" if gate.outcome == "inconclusive" else ""
@@ -605,12 +605,12 @@ class _Summary:
 
 
 def _without_names(reason: str) -> str:
-    """Return why a gate fails without the names of failed cases, where there are too many to name."""
+    """Return why a gate fails, without the names of failed cases if there are too many."""
     return re.sub(r"^(\d+ of \d+ cases? failed): .* more$", r"\1", reason)
 
 
 def _short(heads: Sequence[str]) -> list[str]:
-    """Return the heads of a table without the abbreviations in brackets, for a narrow terminal."""
+    """Return the column heads of a table without the abbreviations in brackets, for a narrow terminal."""
     return [heads[0], *(head.partition(" (")[0] for head in heads[1:])]
 
 
@@ -621,7 +621,7 @@ def _fits(rows: Sequence[Sequence[str]], width: int, gap: str = _GAPS[0]) -> boo
 
 
 def _sums(parts: Sequence[Usage]) -> str:
-    """Return in words the tokens and cost of some episodes, and how many of them do not state all."""
+    """Return in words the tokens and cost of some episodes, and how many episodes do not state all."""
     counted_parts = [part for part in parts if part.input_tokens is not None and part.output_tokens is not None]
     costs = [part.cost for part in parts if part.cost is not None]
     text = f"{sum(part.input_tokens or 0 for part in counted_parts):,} tokens in, {sum(part.output_tokens or 0 for part in counted_parts):,} out"
@@ -687,7 +687,7 @@ class Tally:
 
     @property
     def last_failed(self) -> str:
-        """Return the case that was added last of those that failed; empty if none did."""
+        """Return the failed case that was added last; empty if none failed."""
         return next((printable(key[0]) for key in reversed(self._last) if self._last[key][0] == "failed"), "")
 
     @property

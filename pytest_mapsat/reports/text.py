@@ -30,12 +30,12 @@ def cell_width(text: str) -> int:
 
 
 def printable(text: str) -> str:
-    """Return the text on one line, with control characters shown as escapes, so that no reply can steer a terminal."""
+    """Return the text on one line with control characters as escapes, so that no reply can manipulate a terminal."""
     return plain(" ".join(text.split()))
 
 
 def cut(text: str, width: int) -> str:
-    """Return the text cut to ``width`` columns, with an ellipsis where something was cut."""
+    """Return the text cut to ``width`` columns, with an ellipsis at the cut."""
     if cell_width(text) <= width:
         return text
     return chop_cells(text, width - 1)[0] + "…" if width > 1 else "…"
@@ -122,7 +122,7 @@ def call_text(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a text where a line may break: into words with their space, and single wide characters.
+    """Split a text at possible line breaks: into words with their space, and single wide characters.
 
     An opening quotation mark stays with what follows it, a closing one with what stands before.
     """

@@ -81,18 +81,18 @@ _SPELT_OUT = {"unevaluated": "undecided", "not_applicable": "not applicable"}
 
 
 def gated_metrics(run: Run) -> tuple[str, ...]:
-    """Return the metrics that thresholds may be set for, headline metrics first."""
+    """Return the metrics that can have thresholds, headline metrics first."""
     gated = [metric for metric in run.manifest.metrics if metric.gated]
     return tuple(metric.name for metric in sorted(gated, key=lambda metric: not metric.headline))
 
 
 def leading(run: Run) -> str:
-    """Return the first metric that a threshold may be set for, by which cases are sorted; empty if there is none."""
+    """Return the first metric that can have a threshold and sorts the cases; empty if there is none."""
     return next(iter(gated_metrics(run)), "")
 
 
 def sample_text(manifest: RunManifest) -> str:
-    """Return in words how large a sample of the suites was run, and how it was drawn; empty for a run of all cases."""
+    """Return in words the size of a sample of the suites and how it was drawn; empty for a run of all cases."""
     if not manifest.options.sample:
         return ""
     several = len(manifest.suites) > 1
@@ -104,7 +104,7 @@ def sample_text(manifest: RunManifest) -> str:
 
 
 def metric_names(run: Run, card: Scorecard) -> list[str]:
-    """Return the names of an episode's metrics, in the order in which they are shown."""
+    """Return the names of an episode's metrics in display order."""
     metrics = _known_metrics(run)
     return [*(name for name in metrics if name in card.metrics), *sorted(set(card.metrics) - set(metrics))]
 
@@ -117,12 +117,12 @@ def shown_metrics(run: Run) -> list[str]:
 
 
 def _known_metrics(run: Run) -> list[str]:
-    """Return the metrics that the run declares, those that thresholds may be set for first."""
+    """Return the metrics that the run declares, starting with metrics that can have thresholds."""
     return list(dict.fromkeys([*gated_metrics(run), *(metric.name for metric in run.manifest.metrics)]))
 
 
 def metric_word(name: str) -> str:
-    """Return the everyday name of a metric, as ``satisfied``; else its own name, in capitals if it is an abbreviation."""
+    """Return the everyday name of a metric, such as ``satisfied``; otherwise its own name, in capitals for an abbreviation."""
     if name in _PLAIN:
         return _PLAIN[name].replace("_", " ")
     metric_set, _, last = name.rpartition("_")
@@ -136,7 +136,7 @@ def metric_title(name: str) -> str:
 
 
 def dimension_order(names: Iterable[str]) -> list[str]:
-    """Return the dimensions of groups in the order in which they are shown."""
+    """Return the dimensions of groups in display order."""
     present = set(names)
     first = [name for name in _DIMENSIONS if name in present]
     return [*first, *sorted(present - {*first, "tool"}), *(["tool"] if "tool" in present else [])]
@@ -153,7 +153,7 @@ def group_order(names: Iterable[str]) -> list[str]:
 
 
 def span_text(least: float, most: float, between: str = " to ") -> str:
-    """Return two bounds with two digits, or three where they would look equal; a single number if they are equal."""
+    """Return two bounds with two digits, or three if they would look equal; a single number if they are equal."""
     if least == most:
         return f"{least:.3f}"
     digits = 2 if f"{least:.2f}" != f"{most:.2f}" else 3
@@ -161,7 +161,7 @@ def span_text(least: float, most: float, between: str = " to ") -> str:
 
 
 def mean_text(aggregate: Aggregate | None, between: str = " to ") -> str:
-    """Return a mean, or its bounds, as text; empty if it has neither."""
+    """Return a mean, or its bounds, as text; empty if there are neither."""
     if aggregate is None:
         return ""
     if aggregate.mean is not None and (aggregate.bounds is None or aggregate.bounds[0] == aggregate.bounds[1]):
@@ -170,7 +170,7 @@ def mean_text(aggregate: Aggregate | None, between: str = " to ") -> str:
 
 
 def short_mean_text(mean: Aggregate | None, between: str = "-") -> str:
-    """Return a mean, or its bounds, with two digits, or three where two would mislead; empty if it has neither."""
+    """Return a mean, or its bounds, with two digits, or three if two would mislead; empty if there are neither."""
     if mean is None or (mean.mean is None and mean.bounds is None):
         return ""
     least, most = mean.bounds or (mean.mean or 0.0, mean.mean or 0.0)
@@ -193,7 +193,7 @@ def range_text(span: Bounds | None) -> str:
 
 
 def card_name(card: Scorecard) -> str:
-    """Return the name of an episode: its case, with trial, agent and attempt where they are needed."""
+    """Return the name of an episode: its case, with trial, agent and attempt if needed."""
     name = card.id if card.trial == 1 else f"{card.id}-t{card.trial}"
     name = f"{name} [{card.agent}]" if card.agent else name
     return printable(f"{name}, attempt {card.attempt}" if card.attempt > 1 else name)
@@ -205,7 +205,7 @@ def row_name(row: CaseRow) -> str:
 
 
 def reason_of(card: Scorecard, nothing: str) -> str:
-    """Return why an episode did not pass: its reason, else the requirements it missed, else ``nothing``."""
+    """Return why an episode did not pass: its reason, otherwise its missed requirements, otherwise ``nothing``."""
     return printable(card.reason or ", ".join(label.requirement for label in missed(card)) or nothing)
 
 
@@ -215,7 +215,7 @@ def outcome_title(outcome: str) -> str:
 
 
 def missed(card: Scorecard) -> list[Label]:
-    """Return the labels with a value below 1, without those of the user's turns."""
+    """Return the labels with a value below 1, except labels of the user's turns."""
     return [label for label in card.labels if label.value is not None and label.value < 1 and label.kind != USER]
 
 
@@ -230,7 +230,7 @@ def known_bounds(card: Scorecard) -> dict[str, Bounds]:
 
 
 def requirements(card: Scorecard) -> dict[str, CardRequirement]:
-    """Return an episode's requirements by id; labels without a requirement get one made from the label."""
+    """Return an episode's requirements by id; for labels without a requirement, create one from the label."""
     given = {item.id: item for item in card.requirements}
     bare = {
         item.requirement: CardRequirement(id=item.requirement, kind=item.kind, text=_about(item, card))
@@ -240,7 +240,7 @@ def requirements(card: Scorecard) -> dict[str, CardRequirement]:
 
 
 def _about(label: Label, card: Scorecard) -> str:
-    """Return in words the step or thing that a label is about; empty for any other label."""
+    """Return in words the step or thing of a label; empty for any other label."""
     if label.kind == OBSERVATION and label.quotes:
         return label.quotes[0].text
     if label.kind != STATE:
@@ -255,7 +255,7 @@ def _about(label: Label, card: Scorecard) -> str:
 
 
 def outcome_counts(run: Run) -> dict[str, int]:
-    """Return how many cases ended with each outcome, in the words and order in which they are shown; lost ones last."""
+    """Return the number of cases by outcome, in display words and order, with lost cases last."""
     counts: Counter[str] = Counter()
     for row in case_rows(run.cases, run.manifest.options.pass_rule):
         word = row.outcome if row.outcome != "unevaluated" else outcome_word(row.told.outcome, lost=row.told.lost)
@@ -265,7 +265,7 @@ def outcome_counts(run: Run) -> dict[str, int]:
 
 
 def counts_text(run: Run, joint: str = ", ") -> str:
-    """Return in words how many cases ended with each outcome, those that failed first."""
+    """Return in words the number of cases by outcome, failed cases first."""
     return joint.join(f"{count} {word}" for word, count in outcome_counts(run).items()) or "none ran"
 
 
@@ -292,7 +292,7 @@ def headline(run: Run) -> tuple[str, str]:
 
 
 def answered_by(step: Step) -> str:
-    """Return where the answer to a call came from; for a call that failed, its status."""
+    """Return the source of a call's answer; for a failed call, its status."""
     if step.kind == "memory" and step.status == "ok":
         return "memory"
     is_marked = step.status in ("error", "refused", "over_limit", "unknown") or step.provenance is None
@@ -300,14 +300,14 @@ def answered_by(step: Step) -> str:
 
 
 def call_mark(step: Step) -> str:
-    """Return the mark behind a call in brackets: where its answer came from, and if it was only reported."""
+    """Return the mark in brackets after a call: the source of its answer, and whether the call was only reported."""
     kind = answered_by(step)
     reported = step.provenance is not None and step.provenance.kind == "reported" != kind
     return f"[{kind}, reported]" if reported else f"[{kind}]"
 
 
 def call_as_made(step: Step) -> str:
-    """Return a call as code on one line; if its arguments were not recorded, a note in their place."""
+    """Return a call as code on one line; if its arguments were not recorded, a note instead."""
     if "arguments" in step.unknown:
         return printable(f"{step.tool}(arguments not recorded)")
     return call_text(step.tool, step.arguments)
@@ -335,7 +335,7 @@ def _cell(row: JsonObject, name: str) -> str:
 
 
 def call_notes(step: Step) -> Iterator[str]:
-    """Yield in words what a call changed, and how the recorded call differs from it."""
+    """Yield in words the changes made by a call, and how the recorded call differs from it."""
     yield from (printable(changed_row(change)) for change in step.changed)
     if step.provenance is None:
         return
@@ -350,7 +350,7 @@ def call_notes(step: Step) -> Iterator[str]:
 
 
 def case_place(card: Scorecard) -> tuple[str, int]:
-    """Return the file of an episode's case, as the node id names it, and the line where the case begins."""
+    """Return the file of an episode's case, as in the node id, and the first line of the case."""
     return card.nodeid.partition("::")[0], card.line or 1
 
 
@@ -362,7 +362,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def tokens_text(usage: Usage) -> str:
-    """Return the tokens that were used, in words; empty if they are not known."""
+    """Return the used tokens in words; empty if they are unknown."""
     parts = [f"{usage.input_tokens:,} in"] if usage.input_tokens is not None else []
     parts += [f"{usage.output_tokens:,} out"] if usage.output_tokens is not None else []
     return " / ".join(parts) + (" tokens" if parts else "")
@@ -481,7 +481,7 @@ def json_report(run: Run) -> str:
 
 
 def _case(card: Scorecard) -> ReportedCase:
-    """Return one episode as the report has it, without its dialogue."""
+    """Return one episode for the report, without its dialogue."""
     same = {name: getattr(card, name) for name in ReportedCase.model_fields.keys() & Scorecard.model_fields.keys()}
     words = requirements(card)
 
@@ -500,7 +500,7 @@ def _case(card: Scorecard) -> ReportedCase:
 
 
 def properties(card: Scorecard) -> list[tuple[str, object]]:
-    """Return an episode as properties in a JUnit file: metrics or bounds, then what is missed and undecided."""
+    """Return an episode as properties in a JUnit file: metrics or bounds, then missed and undecided requirements."""
     pairs: list[tuple[str, object]] = [
         ("mapsat.case", printable(card.id)),
         ("mapsat.trial", card.trial),

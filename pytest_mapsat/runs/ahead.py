@@ -27,7 +27,7 @@ _GLANCE = 0.1
 
 @dataclass(eq=False)
 class Planned:
-    """An episode that will be asked for later, with the functions that play and grade it.
+    """An episode that an item will request later, with the functions that play and grade it.
 
     Attributes:
         key: names it.
@@ -52,7 +52,7 @@ class Planned:
 
 
 class Ahead:
-    """Plays episodes on threads of its own before they are asked for, in the order in which they are offered.
+    """Plays episodes on its own threads before they are requested, in the order of the offers.
 
     What has ended waits until it is asked for; as long as much is waiting, no more is taken in, so that memory stays bounded.
 
@@ -77,15 +77,15 @@ class Ahead:
 
     @property
     def room(self) -> int:
-        """How many more episodes can be offered now; 0 after ``cancel``."""
+        """The number of episodes that can be offered now; 0 after ``cancel``."""
         return HELD * self._width - len(self._planned) if self._open else 0
 
     def knows(self, key: Hashable) -> bool:
-        """Return whether an episode with this key was offered and not asked for yet."""
+        """Return whether an episode with this key was offered and not yet requested."""
         return key in self._planned
 
     def offer(self, planned: Planned) -> None:
-        """Queue an episode, which begins as soon as there is room; it is cancelled at once after ``cancel``."""
+        """Queue an episode, which starts as soon as there is capacity; after ``cancel`` it is cancelled at once."""
         with self._changed:
             self._planned[planned.key] = planned
             if not self._open:
@@ -95,7 +95,7 @@ class Ahead:
             self._begin()
 
     def ask(self, key: Hashable, meanwhile: Callable[[], None]) -> Scorecard | Played | None:
-        """Wait for an episode and return its scorecard (the episode if its plan has no ``grade``); None if it was cancelled.
+        """Wait for an episode and return its scorecard (the episode itself if its plan has no ``grade``); None if it was cancelled.
 
         Args:
             key: names it.
@@ -124,7 +124,7 @@ class Ahead:
             return planned.grade(ended)
 
     def drop(self, key: Hashable) -> None:
-        """Forget an episode that will not be asked for; if it is under way its result is discarded."""
+        """Forget an episode that will not be requested; if it is running, discard its result."""
         with self._changed:
             planned = self._planned.pop(key, None)
             if planned is not None and planned in self._queue:
@@ -132,7 +132,7 @@ class Ahead:
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
-        """Wait for room, then count an episode on the calling thread as under way until the block ends."""
+        """Wait for capacity, then count an episode on the calling thread as running until the block ends."""
         with self._changed:
             self._waiting += 1
             self._changed.wait_for(lambda: self._busy < self._width)
@@ -151,7 +151,7 @@ class Ahead:
                 self._queue.pop().cancel()
 
     def close(self) -> int:
-        """Cancel queued episodes, wait a little for those under way, then give them up.
+        """Cancel queued episodes, wait briefly for running episodes, then abandon them.
 
         Returns:
             How many episodes were left behind, with their threads.
@@ -166,7 +166,7 @@ class Ahead:
         return left
 
     def _begin(self) -> None:
-        """Start queued episodes on threads as far as there is room; the caller holds the lock."""
+        """Start queued episodes on threads while there is capacity; the caller holds the lock."""
         for planned in list(self._queue):
             if self._busy + self._waiting < self._width and planned.alone not in self._shared:
                 self._queue.remove(planned)
@@ -177,7 +177,7 @@ class Ahead:
     # -- the threads -----------------------------------------------------------------------
 
     def _run(self, planned: Planned) -> None:
-        """Play an episode in its context on this thread, then free its place."""
+        """Play an episode in its context on this thread, then release its place."""
         try:
             with computing():
                 planned.context.run(self._play, planned)
@@ -197,7 +197,7 @@ class Ahead:
                 self.cancel()  # what has not begun would meet it as well: its item finds that out for itself
 
     def _freed(self, alone: Hashable = None) -> None:
-        """Free the place of an episode that ended, and start the next one."""
+        """Release the place of a finished episode, and start the next one."""
         with self._changed:
             self._busy -= 1
             self._shared.discard(alone)

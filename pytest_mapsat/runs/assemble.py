@@ -57,7 +57,7 @@ def assemble(
     metrics: Sequence[Metric] = MSB_METRICS,
     baselines: Sequence[Side] = (),
 ) -> Run:
-    """Return a run made of scorecards, sorted by case id, trial, agent and attempt, with summary, comparison and gate.
+    """Return a run assembled from scorecards, sorted by case id, trial, agent and attempt, with summary, comparison and gate.
 
     Args:
         cards: the scorecards; their trajectories are not read.
@@ -152,7 +152,7 @@ def suite_infos(suites: Sequence[Suite]) -> tuple[SuiteInfo, ...]:
 def _coverage(
     cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunRequest, outcome: RunOutcome
 ) -> Coverage:
-    """Return how much of the suites ran, with the errors in files that could not be read."""
+    """Return the part of the suites that ran, with the errors in unreadable files."""
     domains: dict[str, tuple[str, ...]] = {}
     unread: list[str] = []
     for suite in suites:
@@ -175,7 +175,7 @@ def _coverage(
 
 
 def _unread(suite: Suite) -> Iterator[str]:
-    """Yield the paths of a suite's files that cannot be read, and a wrong count of its cases."""
+    """Yield the paths of a suite's unreadable files, and any wrong count of cases."""
     yield from (problem.path for problem in suite.inventory.problems)
     for path in suite.inventory.cases:
         try:
@@ -195,7 +195,7 @@ def _builds_warning(request: RunRequest, cards: Sequence[Scorecard]) -> Iterator
 
 
 def portable(request: RunRequest) -> RunRequest:
-    """Return a request with paths reduced to file names, so that equal runs with files in other places stay equal."""
+    """Return a request with paths reduced to file names, so that equal runs in other folders stay equal."""
     return request.model_copy(update={"agent": _portable(request.agent), "judge": _portable(request.judge)})
 
 
@@ -215,7 +215,7 @@ def _portable(spec: str) -> str:
 
 
 def refuse_unlike(path: Path, baseline: Side, request: RunRequest, suites: Iterable[SuiteInfo] | None = None) -> None:
-    """Check, before anything runs, that a new run can be compared with an earlier one.
+    """Check, before the run starts, that a new run can be compared with an earlier run.
 
     Args:
         path: where the earlier run stands.

@@ -27,7 +27,7 @@ Cards = dict[str, list[Scorecard]]
 
 
 def play_baselines(suite: Suite, cases: Sequence[str], again: Callable[[], Suite]) -> Mapping[str, Sequence[Scorecard]]:
-    """Return the scorecards of each baseline in some cases, played by several processes if there are many cases.
+    """Return the scorecards of each baseline in some cases; several processes play them if there are many cases.
 
     Args:
         suite: the suite.
@@ -56,7 +56,7 @@ def _begin(again: Callable[[], Suite]) -> None:
 
 
 def _played(cases: Sequence[str], suite: Suite | None = None) -> Cards:
-    """Return the scorecards of each baseline in some cases; ``suite``: None in a process of the pool, which opened its own."""
+    """Return the scorecards of each baseline in some cases; ``suite`` is None in a process of the pool, which has opened its own."""
     suite = suite or _suites[0]
     entries = {entry.id: entry for entry in suite.accepted()}
     judge = judge_of(suite, "checks", root=Path())

@@ -60,7 +60,7 @@ _ON_THE_WAY = 60.0
 
 @dataclass
 class Elsewhere:
-    """Has other processes play episodes, and returns their trajectories.
+    """Lets other processes play episodes, and returns their trajectories.
 
     Args:
         submit: has another process call a function, and returns the future; as of ``concurrent.futures.Executor`` and ``distributed.Client``.
@@ -137,7 +137,7 @@ class Elsewhere:
 
 
 def _without_truth(case: Case, request: RunRequest) -> Case:
-    """Return the case without interactions, and with only the truth that the user or oracle needs (all for a model user)."""
+    """Return the case without interactions, and with only the part of the truth that the user or oracle needs (all for a model user)."""
     case = case.model_copy(update={"visible": case.visible.model_copy(update={"interactions": ()})})
     if request.user not in ("scripted", "silent"):
         return case
@@ -164,7 +164,7 @@ def _unpacked(packed: bytes) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Suite:
-    """The parts of a suite that were sent to this process: enough to make the sandbox of one case."""
+    """The parts of a suite that this process received, sufficient to create the sandbox of one case."""
 
     manifest: SuiteManifest
     tools: Mapping[str, Tool]
@@ -175,16 +175,16 @@ class _Suite:
 
     @property
     def root(self) -> Path:
-        """A path that identifies the suite: its name, as its real place is unknown in this process."""
+        """A path that identifies the suite: its name, since its real location is unknown in this process."""
         return Path(self.manifest.name)
 
     def histories_before(self, case: Case) -> Sequence[History]:
-        """Return the histories that were sent with the case."""
+        """Return the histories received with the case."""
         del case
         return self.histories
 
     def recordings(self, case_id: str) -> tuple[Recording, ...]:
-        """Return the recordings that were sent with the case."""
+        """Return the recordings received with the case."""
         return tuple(recording for recording in self.own if recording.case == case_id)
 
 
@@ -209,7 +209,7 @@ def play_elsewhere(suite: bytes, asked: bytes) -> str:
 
 
 def _played(common: _Suite, wanted: Mapping[str, Any]) -> Trajectory:
-    """Return the trajectory of an episode that another process asked for. Raises MapsatError if it cannot be played."""
+    """Return the trajectory of an episode requested by another process. Raises MapsatError if it cannot be played."""
     name_secrets(common.manifest.redact)
     suite = replace(
         common,
@@ -242,7 +242,7 @@ def _suite_of(packed: bytes) -> _Suite:
 
 
 def _sandboxes(conftests: tuple[str, ...]) -> tuple[SandboxHook, ...]:
-    """Return the sandbox hooks of installed packages and of some conftests, reloaded if these changed."""
+    """Return the sandbox hooks of installed packages and of some conftests, which are reloaded after changes."""
     with _loading:
         hooks = [_hook(path, Path(path).stat().st_mtime_ns if Path(path).is_file() else 0) for path in conftests]
     return (*installed_sandboxes(), *hooks)
@@ -307,7 +307,7 @@ def open_cluster(address: str) -> Any:
 
 
 async def _kind_of(address: str) -> str:
-    """Return the type of dask server at an address; a client of anything but a scheduler would wait forever."""
+    """Return the type of dask server at an address, since a client waits forever for a server that is not a scheduler."""
     from distributed import Security, rpc  # noqa: PLC0415  an extra
 
     ask: Any = rpc

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Flight(NamedTuple):
-    """An episode under way: its case, its trial from 1, and its start by ``time.perf_counter``, in seconds."""
+    """A running episode: its case, its trial from 1, and its start by ``time.perf_counter``, in seconds."""
 
     case: str
     trial: int
@@ -40,19 +40,19 @@ class Flight(NamedTuple):
 
 
 class Flights:
-    """Tracks the episodes under way in this process; thread-safe."""
+    """Tracks the running episodes of this process; thread-safe."""
 
     def __init__(self) -> None:
         # Each operation on it is one of Python's own, which no thread interrupts.
         self._under_way: dict[object, Flight] = {}
 
     def under_way(self) -> tuple[Flight, ...]:
-        """Return the episodes under way, the oldest first."""
+        """Return the running episodes, oldest first."""
         return tuple(self._under_way.copy().values())
 
     @contextmanager
     def counted(self, case: str, trial: int) -> Iterator[None]:
-        """Count an episode as under way while the block runs."""
+        """Count an episode as running while the block runs."""
         flight = object()
         self._under_way[flight] = Flight(case, trial, perf_counter())
         try:
@@ -66,7 +66,7 @@ Key = tuple[Path, str, int, str]
 
 
 class Wanted(NamedTuple):
-    """An episode that an item asks for.
+    """An episode that an item requests.
 
     Attributes:
         suite: the suite's folder.
@@ -84,12 +84,12 @@ class Wanted(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """The key that distinguishes it from other episodes."""
+        """The key that distinguishes the episode from all others."""
         return self.suite, self.case, self.trial, self.agent
 
 
 class Ended(NamedTuple):
-    """An ended episode: its scorecard, and where the line of that is kept.
+    """A finished episode: its scorecard, and the place of the scorecard's line.
 
     Attributes:
         card: its scorecard.
@@ -130,14 +130,14 @@ class Episodes:
         self._kept: dict[Key, list[tuple[object, Ended]]] = {}
 
     def before(self, wanted: Wanted) -> Scorecard | None:
-        """Return the scorecard of the next attempt at an episode from an earlier run; None if it has none."""
+        """Return the scorecard of the next attempt at an episode from an earlier run; None if there is none."""
         attempt = self._attempts[wanted.key] + 1
         return self.finished.card(wanted.case, wanted.trial, wanted.agent, attempt) if self.finished else None
 
     def ended(
         self, asker: str, wanted: Wanted, nodeid: str, run: Callable[[], Scorecard], *, again: bool = False
     ) -> Ended:
-        """Return the episode that an item asks for: a shared one, one of an earlier run, or a new one.
+        """Return the episode that an item requests: a shared one, one from an earlier run, or a new one.
 
         Args:
             asker: the item's own node id.
@@ -172,7 +172,7 @@ class Episodes:
         return finished is not None and finished.card(wanted.case, wanted.trial, wanted.agent, 1) is not None
 
     def _journalled(self, card: Scorecard, *, again: bool) -> Ended:
-        """Return an ended episode after writing it to the journal; with its line if there is none or writing fails."""
+        """Return a finished episode after writing it to the journal; with its line if there is no journal or writing fails."""
         if self.journal is None:
             return Ended(card, line=scorecard_line(card) if self.keeps_lines else None)
         line, environment = scorecard_line(card), card.trajectory.environment
@@ -248,18 +248,18 @@ class Ledger:
     # -- items -----------------------------------------------------------------------------
 
     def expect(self, nodeids: Iterable[str], copies: int = 1) -> None:
-        """Note collected items, which are to run ``copies`` times each."""
+        """Record collected items that will run ``copies`` times each."""
         for nodeid in nodeids:
             item = self._items[nodeid]
             item.copies = max(copies, item.copies)
 
     def deselect(self, nodeids: Iterable[str]) -> None:
-        """Note that items were deselected."""
+        """Record that items were deselected."""
         for nodeid in nodeids:
             self._items[nodeid].deselected = True
 
     def select(self, nodeids: Iterable[str]) -> None:
-        """Note the items left to run; a collected item that is neither among them nor deselected counts as lost."""
+        """Record the items left to run; a collected item that is neither left nor deselected counts as lost."""
         left = set(nodeids)
         for nodeid, item in self._items.items():
             if nodeid in left:
@@ -277,7 +277,7 @@ class Ledger:
         }
 
     def leave_out(self, left_out: Mapping[str, Any]) -> None:
-        """Add what a worker returned from ``left_out``."""
+        """Add the data that a worker returned from ``left_out``."""
         self.any_deselected = self.any_deselected or left_out["any_deselected"]
         self.drafts |= left_out["drafts"]
         self.expect([*left_out["deselected"], *left_out["removed"]])
@@ -286,15 +286,15 @@ class Ledger:
             self.lose(nodeid, _REMOVED)
 
     def begin(self, nodeid: str) -> None:
-        """Note that an item has started."""
+        """Record that an item has started."""
         self._items[nodeid].begun = True
 
     def card(self, nodeid: str) -> None:
-        """Note that an item has produced a scorecard."""
+        """Record that an item has produced a scorecard."""
         self._items[nodeid].carded += 1
 
     def lose(self, nodeid: str, reason: str) -> None:
-        """Note why an item has produced no scorecard; the first reason is kept."""
+        """Record why an item has produced no scorecard; the first reason is kept."""
         item = self._items[nodeid]
         item.reason = item.reason or reason
 
@@ -362,7 +362,7 @@ _EpisodeKey = tuple[str, int, str]
 
 @dataclass
 class Finished:
-    """The finished episodes of an earlier run, without those that the infrastructure stopped.
+    """The finished episodes of an earlier run, except episodes stopped by the infrastructure.
 
     Attributes:
         path: the file they were read from.
@@ -379,7 +379,7 @@ class Finished:
     episodes: Mapping[_EpisodeKey, Sequence[Scorecard]]
 
     def card(self, case: str, trial: int, agent: str, attempt: int) -> Scorecard | None:
-        """Return the scorecard of an attempt at an episode; None if it has not finished."""
+        """Return the scorecard of an attempt at an episode; None if the attempt has not finished."""
         attempts = self.episodes.get((case, trial, agent), ())
         return attempts[attempt - 1] if attempt <= len(attempts) else None
 
@@ -389,7 +389,7 @@ class Finished:
             yield from attempts
 
     def refuse_other_request(self, request: RunRequest) -> None:
-        """Check that a new run requests the same as the earlier one.
+        """Check that a new run has the same request as the earlier run.
 
         Raises:
             UsageError: it does not; with everything that differs.
@@ -434,24 +434,24 @@ class Finished:
 
 
 def _within(before: RunOptions, now: RunOptions) -> bool:
-    """Return whether an earlier run's cases are among those of a new one: its sample is the same or smaller."""
+    """Return whether a new run includes all cases of an earlier run, whose sample is the same or smaller."""
     alike = (before.sample_by, before.sample_seed) == (now.sample_by, now.sample_seed)
     return not now.sample or (alike and 0 < before.sample <= now.sample)
 
 
 def _sample(options: RunOptions) -> str:
-    """Return a description of the sample that options ask for."""
+    """Return a description of the sample that options request."""
     return f"{options.sample} cases {options.drawn}" if options.sample else "all cases"
 
 
 def _of_suite(info: SuiteInfo) -> str:
-    """Return a description of the parts that must be equal in a suite: version, fingerprint and decisions."""
+    """Return a description of a suite's parts that must be equal: version, fingerprint and decisions."""
     decisions = f", decisions {info.decisions}" if info.decisions else ""
     return f"version {info.version}, fingerprint {info.fingerprint}{decisions}"
 
 
 def _facts(request: RunRequest) -> dict[str, object]:
-    """Return the parts of a request that must be equal, by the names users know."""
+    """Return the parts of a request that must be equal, under the names that users know."""
     options = request.options.model_dump(mode="json", by_alias=True)
     return {
         "agent": request.agent,

@@ -32,7 +32,7 @@ _MOST_WAITING = 256
 
 @dataclass
 class _Held:
-    """A memory with the digests of the histories it was built from, and the usage of its last update."""
+    """A memory with the digests of the histories in it, and the usage of its last update."""
 
     memory: Memory
     built: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class _Held:
 
 
 class Memories:
-    """Lends each episode its user's memory: that of an earlier task if it can be updated to this one, else a new one.
+    """Lends each episode its user's memory: the memory of an earlier task if it can be updated, otherwise a new one.
 
     While its episode lasts no other has it, so that its tools answer as of this task.
 
@@ -54,18 +54,18 @@ class Memories:
         self._waiting: OrderedDict[Hashable, _Held] = OrderedDict()
 
     def of(self, suite: Hashable, case: Case, histories: Sequence[Sequence[Interaction]], trial: int) -> EpisodeMemory:
-        """Return the memory for one episode, which is created and updated on first use."""
+        """Return the memory for one episode, created and updated on first use."""
         owner = (suite, case.group.name if case.group else f"case {case.id}", trial)
         return EpisodeMemory(self, owner, case, histories, trial)
 
     def take(self, owner: Hashable, wanted: Sequence[str]) -> _Held | None:
-        """Remove and return an owner's kept memory; None if there is none or it was built from other or later tasks."""
+        """Remove and return an owner's stored memory; None if there is none or it contains other or later tasks."""
         with self._lock:
             kept = self._waiting.pop(owner, None)
         return kept if kept is not None and kept.built == tuple(wanted[: len(kept.built)]) else None
 
     def give_back(self, owner: Hashable, kept: _Held) -> None:
-        """Keep a memory for the owner's next task, unless one built from more tasks is kept."""
+        """Store a memory for the owner's next task, unless a memory of more tasks is stored."""
         with self._lock:
             other = self._waiting.get(owner)
             if other is None or len(other.built) <= len(kept.built):
@@ -90,11 +90,11 @@ class EpisodeMemory:
 
     @property
     def own(self) -> bool:
-        """Whether the memory is code of the plugin's user and not one of ours."""
+        """Whether the memory is the user's own code and not built in."""
         return self._memories.source.own
 
     def recall(self, query: str) -> Retrieval:
-        """Update the memory with the tasks so far and return what it retrieves; runs on the agent's thread.
+        """Update the memory with the tasks so far and return the retrieved text; runs on the agent's thread.
 
         Raises:
             AgentFault: the user's own memory raised, or returned no text.
@@ -114,7 +114,7 @@ class EpisodeMemory:
         raise memory_fault(error)
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
-        """Answer a call of one of the memory's tools; its errors become error results that the agent reads.
+        """Answer a call of one of the memory's tools; errors become error results for the agent.
 
         What a tool changes lasts to the end of the episode. The next task gets a memory built anew from what passed before it, in whatever order tasks run.
         """
@@ -131,13 +131,13 @@ class EpisodeMemory:
         return SandboxAnswer(result, "ok")
 
     def close(self) -> None:
-        """Give the memory back for the user's next task, unless one of its tools was called."""
+        """Return the memory for the user's next task, unless one of its tools was called."""
         if self._held is not None:
             self._memories.give_back(self._owner, self._held)
             self._held = None
 
     def _recalled(self, query: str) -> Retrieval:
-        """Update the memory and return what it retrieves; exceptions of the user's code pass through."""
+        """Update the memory and return the retrieved text; exceptions of the user's code pass through."""
         marks = [digest([interaction.to_json() for interaction in history]) for history in self._histories]
         kept = self._memories.take(self._owner, marks) or self._new_memory()
         for history, mark in list(zip(self._histories, marks, strict=True))[len(kept.built) :]:
@@ -155,7 +155,7 @@ class EpisodeMemory:
         return Retrieval(text=answer.text, usage=total_usage(parts) if parts else Usage())
 
     def _new_memory(self) -> _Held:
-        """Return a new, reset memory. Raises AgentFault if it lacks a method of memories."""
+        """Return a new, reset memory. Raises AgentFault if a required method is missing."""
         make = self._memories.source.make
         memory: Any = None if make is None else make(self._trial)
         if lacking := [name for name in MEMORY_METHODS if not callable(getattr(memory, name, None))]:

@@ -91,7 +91,7 @@ def answer_named(case: str, answer: str) -> str:
 
 
 def _dialogue(case: Case, answer: PeopleLabels, oracle: Trajectory | None, suite: Suite) -> Trajectory:
-    """Return the dialogue of a labelled answer: its own turns, or the oracle's with the answer as the last reply."""
+    """Return the dialogue of a labelled answer: its own turns, or the oracle's turns with the answer as the last reply."""
     if answer.text is None or oracle is None:
         sandbox = make_sandbox(case, suite)  # a fresh one: several recordings of one call answer in order
         return Trajectory(case=case.id, turns=tuple(_played(turn, sandbox) for turn in answer.turns))
@@ -103,7 +103,7 @@ def _dialogue(case: Case, answer: PeopleLabels, oracle: Trajectory | None, suite
 
 
 def _played(turn: Turn, sandbox: Sandbox) -> Turn:
-    """Return a turn with results for all calls: the given ones, else those of the sandbox."""
+    """Return a turn with results for all calls: given results, otherwise results from the sandbox."""
     names = ("result", "status", "provenance", "changed", "writes")
     steps = []
     for step in turn.steps:
@@ -116,7 +116,7 @@ def _played(turn: Turn, sandbox: Sandbox) -> Turn:
 
 
 def agreement_of(run: Run, suites: Sequence[Suite], labels: Path) -> Agreement:
-    """Return how the labels of a run agree with labels that are known to be true.
+    """Return the agreement between the labels of a run and known true labels.
 
     Args:
         run: a saved run, judged by anybody.
@@ -189,7 +189,7 @@ State = Literal["undecided", "failed"]
 
 @dataclass(frozen=True)
 class ReviewQuestion:
-    """A label of a dialogue that a person is asked about, with the requirement and the judge's view."""
+    """A label of a dialogue for a person to decide, with the requirement and the judge's view."""
 
     case: Case
     card: Scorecard
@@ -198,12 +198,12 @@ class ReviewQuestion:
 
     @property
     def state(self) -> State:
-        """``failed`` if the judge says so, ``undecided`` if it cannot decide."""
+        """``failed`` if the judge says so, ``undecided`` if the judge cannot decide."""
         return "failed" if self.label.outcome == "failed" else "undecided"
 
     @property
     def calls(self) -> tuple[Step, ...]:
-        """The calls of the tools that the check names; all calls if it names none or none of these was called."""
+        """The calls of the tools in the check; all calls if it names no tool or none of these was called."""
         tools = {getattr(noun, "tool", "") for _, noun in nouns_in(self.requirement, ())}
         calls = self.card.trajectory.calls
         return tuple(call for call in calls if call.tool in tools) or calls
@@ -225,7 +225,7 @@ class ReviewQuestion:
 
 @dataclass
 class Review:
-    """Lists a saved run's open labels, and keeps people's decisions on them.
+    """Lists a saved run's open labels, and stores people's decisions on them.
 
     Attributes:
         run: the run.
@@ -251,7 +251,7 @@ class Review:
 
     @property
     def open(self) -> list[ReviewQuestion]:
-        """The labels that people have not decided: undecided ones first (suspects ahead), then failed ones.
+        """The labels without a human decision: undecided labels first (suspects ahead), then failed labels.
 
         Trials in which the same was said and answered ask once.
         """
@@ -268,12 +268,12 @@ class Review:
         return sorted(asked.values(), key=lambda question: (question.state == "failed", not question.label.suspect))
 
     def decide(self, question: ReviewQuestion, outcome: Mark, why: str) -> None:
-        """Keep a person's decision on a question, in its file and here."""
+        """Store a person's decision on a question, in its file and in this object."""
         dialogue_key = DialogueKey.of(question.card.trajectory)
         self._take(_label_on(question.requirement, dialogue_key, outcome, by=self.by, why=why))
 
     def _take(self, *decisions: PeopleLabels) -> None:
-        """Append decisions to their files, then apply them here."""
+        """Append decisions to their files, then apply them to this object."""
         for decision in decisions:
             path = self.labels_file or self._suites[decision.case].root / LABELS / REVIEWED
             data = decision.model_dump(mode="json", by_alias=True, exclude_defaults=True)
@@ -282,7 +282,7 @@ class Review:
         self._decisions = LabelsOfPeople.of(self._placed)
 
     def take_file(self, path: Path) -> int:
-        """Keep all decisions in a file; none if one of them cannot be used.
+        """Store all decisions in a file, or none if one is invalid.
 
         Returns:
             How many are new.
@@ -322,7 +322,7 @@ class Review:
     def _refusal(
         self, placed: PlacedNoun[PeopleLabels], cards: Mapping[tuple[str, int, str, int], Scorecard]
     ) -> Problem | None:
-        """Return the problem with a line of a file of decisions; None if it can be used."""
+        """Return the problem with a line of a file of decisions; None if the line is valid."""
         noun = placed.noun
         case, card = self._cases.get(noun.case), cards.get(_key(noun))
         if noun.trial is None:
@@ -339,7 +339,7 @@ class Review:
         return None
 
     def add_answers(self) -> Iterator[str]:
-        """Add fully decided dialogues to their suite's labelled answers; yield a line on the result for each.
+        """Add fully decided dialogues to their suite's labelled answers; yield a line on each result.
 
         Raises:
             SuiteError: the answers that the suite has cannot be used.
@@ -370,7 +370,7 @@ class Review:
 
 
 def _has_reply(case: Case, card: Scorecard) -> bool:
-    """Return whether a dialogue has a reply to judge, and nothing but the agent broke it."""
+    """Return whether a dialogue has a reply to judge and did not break through any fault but the agent's."""
     has_words = any(turn.text.strip() for turn in card.trajectory.replies)
     return has_words and unjudgeable(case, card.trajectory, "", "") is None
 
@@ -399,7 +399,7 @@ def _judged(case: Case, card: Scorecard) -> dict[str, Mark]:
 
 
 def _answer(case: Case, card: Scorecard, marks: Mapping[str, Mark], own: Collection[str]) -> PeopleLabels:
-    """Return a dialogue as a labelled answer with calls, results and labels; ``own``: labels that only the judge gave."""
+    """Return a dialogue as a labelled answer with calls, results and labels; ``own``: labels from the judge alone."""
     trajectory, dialogue_key = card.trajectory, DialogueKey.of(card.trajectory)
     order = [requirement.id for requirement in case.truth.requirements if requirement.id in marks]
     turns = tuple(map(_plain, trajectory.turns))
@@ -417,7 +417,7 @@ def _answer(case: Case, card: Scorecard, marks: Mapping[str, Mark], own: Collect
 
 
 def _plain(turn: Turn) -> Turn:
-    """Return a turn with its text, calls and output only, without cost and time."""
+    """Return a turn with only its text, calls and output, without cost and time."""
     steps = tuple(
         Step(kind="call", tool=step.tool, arguments=step.arguments, result=step.result, status=step.status)
         for step in turn.steps
@@ -428,14 +428,14 @@ def _plain(turn: Turn) -> Turn:
 
 
 def _key(noun: PeopleLabels) -> tuple[str, int, str, int]:
-    """Return the key of the scorecard that labels belong to."""
+    """Return the key of the scorecard to which labels belong."""
     return noun.case, noun.trial or 1, noun.agent, noun.attempt
 
 
 def _misfit(
     placed: PlacedNoun[PeopleLabels], name: str, outcome: Mark, requirements: Mapping[str, Requirement]
 ) -> Problem | None:
-    """Return the problem with a label that its case cannot have; None if it can."""
+    """Return the problem with a label that does not suit its case; None if there is none."""
     if name not in requirements:
         message = f"the case {placed.noun.case} has no requirement {shown(name)}"
         return placed.problem(["labels", name], message, did_you_mean(name, requirements))
@@ -446,7 +446,7 @@ def _misfit(
 
 
 def _distinguishing_fields(dialogue: PeopleLabels | Scorecard) -> Iterator[tuple[str, object]]:
-    """Yield the agent and the attempt of a dialogue where they distinguish it from others of its case and trial."""
+    """Yield the agent and the attempt of a dialogue if they distinguish it from others of its case and trial."""
     if dialogue.agent:
         yield "agent", printable(dialogue.agent)
     if dialogue.attempt > 1:
@@ -454,7 +454,7 @@ def _distinguishing_fields(dialogue: PeopleLabels | Scorecard) -> Iterator[tuple
 
 
 def dialogue_name(card: Scorecard) -> str:
-    """Return the name of a dialogue for messages: case, trial, and agent and attempt where they matter."""
+    """Return the name of a dialogue for messages: case, trial, and agent and attempt if needed."""
     return f"case {card.id}, trial {card.trial}" + "".join(
         f", {name} {value}" for name, value in _distinguishing_fields(card)
     )

@@ -40,7 +40,7 @@ _KEPT = ("nodeid", "agent", "attempt", "timing")
 
 
 class Bodies(Protocol):
-    """Plays the functions of cases written in Python."""
+    """Plays the functions of Python cases."""
 
     def play(self, card: Scorecard, context: JudgedDialogue) -> tuple[Decided | None, str]:
         """Play the function of an episode's case on its dialogue; return its decision, and a digest of case and function."""
@@ -48,7 +48,7 @@ class Bodies(Protocol):
 
 @dataclass(frozen=True)
 class Changes:
-    """The settings that differ from the saved run; None leaves a setting as it was.
+    """The settings that differ from the saved run; None leaves a setting unchanged.
 
     ``decisions``: a file of people's decisions; None: that of each suite, whatever it was.
     """
@@ -141,7 +141,7 @@ def regrade(
     client: ModelClient | None = None,
     bodies: Bodies | None = None,
 ) -> Run:
-    """Return the run judged and scored again, by the suites' current cases.
+    """Return the run judged and scored again with the suites' current cases.
 
     Args:
         run: a saved run.
@@ -184,7 +184,7 @@ def regrade(
 
 
 def _missing(run: Run) -> str:
-    """Return a message on how many of the accounted episodes are not in the run file; empty if none is missing."""
+    """Return a message with the number of accounted episodes missing from the run file; empty if none is missing."""
     accounting = run.accounting
     expected = accounting.collected - accounting.deselected - len(accounting.lost)
     run_keys = len({card.key[:3] for card in run.cases})
@@ -226,7 +226,7 @@ def places_in(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
 
 @dataclass
 class CacheOnlyClient:
-    """A model client that answers from the cache only, and collects the requests it was asked.
+    """A model client that answers only from the cache, and collects the requests that it receives.
 
     Attributes:
         cache: the kept answers.
@@ -273,7 +273,7 @@ class Batched:
 def regrade_in_batches(
     regraded: Callable[[ModelClient], Run], cache: Cache, *, read: Path | None = None, write: Path | None = None
 ) -> Batched:
-    """Return a run judged with the cache and a file of results, and write the requests that are still open.
+    """Return a run judged with the cache and a file of results, and write the unanswered requests.
 
     What of a reply does not check is asked again once: such requests come up when the first replies have been read, and are
     written for a second round.
@@ -320,7 +320,7 @@ _SHARD = "shard "
 def merge(
     parts: Mapping[str, Run], suites: Sequence[Suite], baselines: Sequence[Side] = (), drops: Sequence[str] = ()
 ) -> Run:
-    """Return the whole run that some parts make up.
+    """Return the whole run made of several parts.
 
     Args:
         parts: the parts, each by the name that messages call it by.
@@ -388,7 +388,7 @@ def _refuse_other(parts: Mapping[str, Run]) -> None:
 
 
 def _facts_of(run: Run) -> dict[str, Any]:
-    """Return the facts of a part that must be the same in all parts."""
+    """Return the facts of a part that must be equal in all parts."""
     manifest = run.manifest
     request = manifest.request.model_dump(mode="json", by_alias=True)
     options = {name: value for name, value in request.pop("options").items() if name != "shard"}
@@ -403,7 +403,7 @@ def _facts_of(run: Run) -> dict[str, Any]:
 
 
 def _refuse_missing_shards(parts: Mapping[str, Run]) -> None:
-    """Raise UsageError if the shards among the parts are not exactly those of one split."""
+    """Raise UsageError unless the shards among the parts form exactly one complete split."""
     names: dict[int, list[str]] = {}
     counts = set()
     for name, run in parts.items():

@@ -82,7 +82,7 @@ def parse_metric_sets(text: str) -> tuple[str, ...]:
 
 
 def asserted_kinds(names: Iterable[str]) -> tuple[Asserted, ...]:
-    """Return the kinds of requirements among some names, sorted as in a run file; ``none`` alone if there are none."""
+    """Return the kinds of requirements among some names, sorted as in a run file; only ``none`` if there are none."""
     return tuple(sorted(set(_KINDS).intersection(names))) or ("none",)
 
 
@@ -96,7 +96,7 @@ def thresholds_of(options: RunOptions, metrics: Sequence[Metric]) -> tuple[Thres
 
 
 def drops_of(options: RunOptions, metrics: Sequence[Metric]) -> tuple[Drop, ...]:
-    """Return the parsed limits on how much means may fall, for a run with these metrics.
+    """Return the parsed limits on the fall of means, for a run with these metrics.
 
     Raises:
         UsageError: one cannot be read.
@@ -181,7 +181,7 @@ def _python_files(folders: Iterable[str]) -> list[Path]:
 
 
 def _files_of(module: ModuleType | None) -> list[Path]:
-    """Return the files of a loaded module's top package, or its own file; empty if it has none."""
+    """Return the files of a loaded module's top package, or its own file; empty if there are none."""
     file = getattr(module, "__file__", None)
     if module is None or not file:
         return []
@@ -195,7 +195,7 @@ _ADDED_BY = (
 
 
 def metric_sets_of(suite: Suite, known: Mapping[str, MetricSet], others: Sequence[str] = ()) -> tuple[MetricSet, ...]:
-    """Return the metric sets that measure a suite: its own, then the others that were asked for.
+    """Return the metric sets that measure a suite: its own, then other requested sets.
 
     Args:
         suite: the suite.
@@ -220,7 +220,7 @@ def metric_sets_of(suite: Suite, known: Mapping[str, MetricSet], others: Sequenc
 
 
 def asked_for(names: Sequence[str], known: Mapping[str, MetricSet]) -> tuple[MetricSet, ...]:
-    """Return the metric sets with these names, which ``mapsat_metrics`` of an ini file gives.
+    """Return the metric sets with these names, as given by ``mapsat_metrics`` in an ini file.
 
     Raises:
         UsageError: one of them does not exist.
@@ -232,7 +232,7 @@ def asked_for(names: Sequence[str], known: Mapping[str, MetricSet]) -> tuple[Met
 
 
 def labels_asked(metric_sets: Iterable[MetricSet]) -> frozenset[str]:
-    """Return the kinds of labels that the metric sets need in addition to those of requirements."""
+    """Return the kinds of labels that the metric sets need besides labels of requirements."""
     return frozenset().union(*(metric_set.labels for metric_set in metric_sets))
 
 
@@ -245,7 +245,7 @@ def _manifest_error(suite: Suite, key: str, message: str, hint: str) -> SuiteErr
 def metrics_of(
     suites: Iterable[Suite], known: Mapping[str, MetricSet], others: Sequence[str] = ()
 ) -> tuple[Metric, ...]:
-    """Return the metrics that a run of some suites has; those of MapSatisfyBench if there is no suite.
+    """Return the metrics of a run of some suites; those of MapSatisfyBench if there is no suite.
 
     Raises:
         SuiteError: a suite declares a metric set that does not exist.
@@ -263,7 +263,7 @@ def all_metrics(known: Mapping[str, MetricSet]) -> tuple[Metric, ...]:
 
 
 def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mapping[str, MetricSet]) -> None:
-    """Check that the run's suites have the metrics and domains that thresholds and drops name, and a success if asserted.
+    """Check that the run's suites have all metrics and domains in thresholds and drops, and a success metric if asserted.
 
     Raises:
         UsageError: none of its suites does, or there is no such metric, metric set or domain.
@@ -293,7 +293,7 @@ def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mappi
 
 
 def _refuse_unknown_domain(option: str, rule: Threshold | Ceiling | Drop, suites: Sequence[Suite]) -> None:
-    """Raise UsageError for a rule's domain that no case has; one from the ini file only if it looks like a typo."""
+    """Raise UsageError for a rule's domain that no case has; for a rule in the ini file only if the domain looks like a typo."""
     declared = {
         domain for suite in suites for domain in suite.manifest.domains
     }  # also those of a file that cannot be read
@@ -306,12 +306,12 @@ def _refuse_unknown_domain(option: str, rule: Threshold | Ceiling | Drop, suites
 
 
 class CeilingReachedError(MapsatError):
-    """Raised when an episode would exceed what the run may spend on models; it gets no scorecard and can be resumed later."""
+    """Raised if an episode would exceed the spending limit for models; it gets no scorecard and can be resumed later."""
 
 
 @contextmanager
 def within_ceilings() -> Iterator[None]:
-    """Run a block that asks models, and raise at its end if a spending ceiling was reached.
+    """Run a block that asks models, and raise an error at its end if a spending ceiling was reached.
 
     Raises:
         CeilingReachedError: it asked for more than the run may spend; at the end of the block, if that comes to one.
@@ -323,7 +323,7 @@ def within_ceilings() -> Iterator[None]:
 
 
 def asks_models(request: RunRequest) -> bool:
-    """Return whether a run uses any model: as agent, memory, user or judge."""
+    """Return whether a run uses any model as agent, memory, user or judge."""
     return (
         memory_asks_model(request.options.agent_memory)
         or request.agent.partition(":")[0] in MODEL_KINDS
@@ -364,7 +364,7 @@ _FIELDS = ("domain", "difficulty", "language", "group")
 
 
 def entries_of(suite: Suite, options: RunOptions) -> tuple[CaseEntry, ...]:
-    """Return the accepted cases of a suite that are in a run: its sample, or every case that can be read.
+    """Return the accepted cases of a suite in a run: its sample, or every readable case.
 
     Raises:
         SuiteError: intervals are to draw by an attribute that no case has.
@@ -386,7 +386,7 @@ def entries_of(suite: Suite, options: RunOptions) -> tuple[CaseEntry, ...]:
 
 
 def ordered(entries: Iterable[CaseEntry], by: Sequence[str] = (), seed: int = 0) -> list[CaseEntry]:
-    """Return cases in a fixed order; every sample is the beginning of it.
+    """Return cases in a fixed order; every sample is the beginning of this order.
 
     However long the beginning, it holds equally many cases of each value of the first attribute, give or take one, or all that there are; and
     among the cases of one such value, of each combination of the other attributes its share, rounded up or down. Within
@@ -407,7 +407,7 @@ def ordered(entries: Iterable[CaseEntry], by: Sequence[str] = (), seed: int = 0)
 
 
 def _spread(cells: Iterable[Sequence[CaseEntry]], seed: int) -> Iterator[CaseEntry]:
-    """Yield the cases of some cells so that at any point each cell has its share, rounded up or down.
+    """Yield the cases of some cells so that each cell always has its share, rounded up or down.
 
     Largest remainders would do that for one size, but what they choose for a smaller one need not lie in a larger one. So each case gets
     the places at which it keeps its cell within one of its share, and of those that may come the one that has to come first does. It always
@@ -428,7 +428,7 @@ def _spread(cells: Iterable[Sequence[CaseEntry]], seed: int) -> Iterator[CaseEnt
 
 
 def _value(entry: CaseEntry, name: str) -> str:
-    """Return a case's value of an attribute, or of the header field with that name; empty if it has none."""
+    """Return a case's value of an attribute, or of the header field with that name; empty if there is none."""
     if name in entry.attributes or name not in _FIELDS:
         return entry.attributes.get(name, "")
     if name == "domain":
@@ -461,7 +461,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def cases_of_shard(cases: Iterable[str], shard: str) -> frozenset[str]:
-    """Return the cases of one shard, chosen by a digest of the id, so that a case never moves when others are added.
+    """Return the cases of one shard, chosen by a digest of the id, so that new cases never move existing ones.
 
     Args:
         cases: the ids of all cases.

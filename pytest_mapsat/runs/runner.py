@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """An episode that was played but not judged yet.
+    """An episode that was played but not yet judged.
 
     Attributes:
         case: the case as it was played: in the profile setting, where that was asked for.
@@ -78,7 +78,7 @@ _MOST_USERS = 64
 
 
 class UserTrial(NamedTuple):
-    """Identifies one user's tasks in one trial, which run one at a time."""
+    """Identifies one user's tasks in one trial, which run one after another."""
 
     suite: Path
     user: str
@@ -94,7 +94,7 @@ class UserTrial(NamedTuple):
 
 @dataclass
 class _Course:
-    """The progress through one user's tasks, with the agent that is kept between them.
+    """The progress through one user's tasks, with the agent kept between the tasks.
 
     Attributes:
         lock: held while a task is played.
@@ -127,7 +127,7 @@ class Carried:
         self._courses: OrderedDict[UserTrial, _Course] = OrderedDict()
 
     def play(self, key: UserTrial, suite: Suite, case: Case, play: Callable[[Case, KeptAgent], Played]) -> Played:
-        """Return the episode of a case, played now after the tasks before it, or already played for a later task.
+        """Return the episode of a case, played now after the earlier tasks, or already played for a later task.
 
         Where a case is asked for again, as in a rerun, its user begins anew with the first task and a new agent.
 
@@ -159,7 +159,7 @@ class Carried:
             return played
 
     def histories(self, key: UserTrial, suite: Suite, case: Case) -> tuple[History, ...]:
-        """Return the histories before a case, with the dialogue of each earlier task added to that task's history."""
+        """Return the histories before a case, with the dialogue of each earlier task added to its history."""
         with self._course(key) as course:
             dialogues = [course.dialogues.get(entry.id) for entry in suite.earlier(case)]
         histories = suite.histories_before(case)
@@ -170,7 +170,7 @@ class Carried:
         return (*carried, histories[-1])
 
     def _count(self, more: int) -> None:
-        """Add to the number of episodes that were played only for a later task."""
+        """Add to the number of episodes played only for a later task."""
         with self._lock:
             self.unasked += more
 
@@ -192,7 +192,7 @@ class Carried:
 
 
 def _dialogue_of(played: Played) -> Interaction | None:
-    """Return an episode's dialogue, dated by its case; None if nothing was said or the case has no time."""
+    """Return an episode's dialogue, dated by its case; None if it has no words or the case has no time."""
     now = played.case.visible.context.now
     utterances = tuple(
         Utterance(role="user" if turn.role == "user" else "assistant", content=turn.text)
@@ -242,7 +242,7 @@ class Runner:
     _references: dict[tuple[Path, str], ReferenceEnd | None] = field(default_factory=dict)
 
     def _answering(self, suite: Suite, case: Case) -> Sandbox:
-        """Return the sandbox that answers an agent's calls, backed by the user's own tools if there are any."""
+        """Return the sandbox that answers an agent's calls, supplemented by the user's own tools if there are any."""
         sandbox = make_sandbox(case, suite, misses=self.request.options.on_miss != "strict")
         if self.own_tools is None:
             return sandbox
@@ -261,7 +261,7 @@ class Runner:
         return self._references[place]
 
     def _grader(self, suite: Suite) -> Grader:
-        """Return the grader of a suite, created once."""
+        """Return the cached grader of a suite."""
         with self._making:
             if suite.root not in self._graders:
                 grader = Grader.of(suite, self.request, self.metric_sets, root=self.root, client=self.client)
@@ -307,7 +307,7 @@ class Runner:
             return self.carried.play(key, suite, case, play)
 
     def _play(self, suite: Suite, case: Case, kept: KeptAgent | None, *, trial: int, **about: Any) -> Played:
-        """Play one episode with the agent kept from the task before, or None; ``about``: as for ``play``."""
+        """Play one episode with the agent kept from the previous task, or None; ``about``: as for ``play``."""
         started = perf_counter()
         case = in_profile_setting(case, suite) if self.request.options.profile else case
         try:
@@ -324,13 +324,13 @@ class Runner:
     def _dialogue(
         self, suite: Suite, case: Case, kept: KeptAgent | None, *, trial: int, environment: object | None, identity: str
     ) -> Trajectory:
-        """Return the trajectory of one episode. Raises InfrastructureError if its sandbox or environment cannot be made."""
+        """Return the trajectory of one episode. Raises InfrastructureError if its sandbox or environment cannot be created."""
         options, is_played = self.request.options, self.source.kind == "agent"
         if is_played and environment is None:
             environment = self.environment_of(suite, case)
 
         def acting(play: Callable[[Reporter | None], Trajectory]) -> Trajectory:
-            """Play the episode on its environment, with that one's reported calls; directly if there is no environment."""
+            """Play the episode on its environment, with the environment's reported calls; directly if there is no environment."""
             if environment is None or not is_played:
                 return play(None)
             # Of a world that does not tell calls, none is known: what is not seen may have been called.
@@ -351,7 +351,7 @@ class Runner:
             return acting(lambda reported: run_episode(case, source, user, sandbox, limits, reported=reported, **about))
 
     def _source_in(self, suite: Suite, case: Case) -> Source:
-        """Return the source of trajectories; for a baseline that needs a part of the truth, with its dialogue in this case."""
+        """Return the source of trajectories; for a baseline that needs part of the truth, include its dialogue in this case."""
         source = self.source
         if source.name not in ("surface", "profile"):
             return source
@@ -373,7 +373,7 @@ class Runner:
         return self.carried.histories(key, suite, case)
 
     def context(self, suite: Suite, played: Played) -> JudgedDialogue:
-        """Return a played episode in the form that checks and bodies in Python read."""
+        """Return a played episode in the form that checks and Python bodies read."""
         return self._grader(suite).judge.context(played.case, played.trajectory)
 
     def grade(self, suite: Suite, played: Played, *, decided: Decided | None = None, **known: Any) -> Scorecard:
@@ -384,7 +384,7 @@ class Runner:
 
 
 def _timing(trajectory: Trajectory, played: float, judged: float) -> EpisodeTiming:
-    """Return how long an episode took in all, and how much of it the agent, the user and the judge."""
+    """Return the duration of an episode, in total and for the agent, the user and the judge."""
     seconds = {"seconds": played + judged, "agent": 0.0, "user": 0.0, "judge": judged}
     for turn in trajectory.turns:
         if turn.timing is not None:
@@ -393,7 +393,7 @@ def _timing(trajectory: Trajectory, played: float, judged: float) -> EpisodeTimi
 
 
 def judge_of(suite: Suite, spec: str, *, decisions: Iterable[Path] | None = None, **known: Any) -> Judge:
-    """Return the judge of a suite; where people have decided on a label, their decision counts instead.
+    """Return the judge of a suite; a human decision on a label overrides the judge.
 
     Args:
         suite: the suite.
@@ -460,7 +460,7 @@ def grade(
 
 
 class Grader(NamedTuple):
-    """The judge of a suite, and a ``grade`` function that takes a case and a trajectory and knows all other arguments."""
+    """The judge of a suite, and a ``grade`` function that needs only a case and a trajectory."""
 
     judge: Judge
     grade: Callable[..., Scorecard]
@@ -513,7 +513,7 @@ def in_profile_setting(case: Case, suite: Suite) -> Case:
 
 
 def _profile_calls(case: Case, suite: Suite, profiles: set[str]) -> Iterator[tuple[str, JsonObject]]:
-    """Yield calls of profile tools that may have an answer, in a fixed order: recorded ones, the oracle's, then by user id."""
+    """Yield calls of profile tools that may have an answer, in a fixed order: recorded calls, the oracle's calls, then by user id."""
     recorded = [
         (recording.tool, dict(recording.arguments))
         for recording in suite.recordings(case.id)
@@ -561,7 +561,7 @@ def keep_answers(lines: Iterable[bytes], suites: Mapping[str, Suite]) -> tuple[l
 
 
 def kept_lines(kept: Sequence[Keeping], unanswered: Sequence[str]) -> list[str]:
-    """Return lines that report which answers of the user's own tools were kept, and which calls have no answer."""
+    """Return lines that report the recorded answers of the user's own tools, and the calls without an answer."""
     lines = []
     for kept_answers in kept:
         present = f", {kept_answers.known} already there" if kept_answers.known else ""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def check_save_path(path: Path, *, option: str = "--mapsat-save=") -> None:
-    """Check, before anything runs, that a run file or a report can be written at a path.
+    """Check, before the run starts, that a run file or a report can be written at a path.
 
     Args:
         path: where it goes.
@@ -57,7 +57,7 @@ def check_save_path(path: Path, *, option: str = "--mapsat-save=") -> None:
 
 
 def _not_a_file(target: Path) -> str:
-    """Return why a path cannot be a file of ours (a folder, a device ...); empty if it can."""
+    """Return why a path cannot be an output file (a folder, a device ...); empty if it can."""
     try:
         mode = target.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -80,7 +80,7 @@ def _unwritable(target: Path) -> str:
 
 
 def _read_by_suite(target: Path) -> str:
-    """Return why a suite would read the file at a path as its own; empty if none would."""
+    """Return why a suite would read the file at a path as its own; empty if no suite would."""
     from pytest_mapsat.suite import find_suite, role_of  # noqa: PLC0415 (0.2 s: who only reads a run needs no suite)
 
     root = find_suite(target)
@@ -118,7 +118,7 @@ def put_aside(save: Path) -> dict[Path, Path]:
 
 
 def put_journal_aside(journal: Path) -> dict[Path, Path]:
-    """Rename an earlier journal, without overwriting that of a run that did not end.
+    """Rename an earlier journal, without overwriting the journal of an unfinished run.
 
     Returns:
         Where it went.
@@ -135,7 +135,7 @@ def put_journal_aside(journal: Path) -> dict[Path, Path]:
 
 
 def _has_ended(journal: Path) -> bool:
-    """Return whether a file is the journal of a run that ended with its run file written."""
+    """Return whether a file is the journal of a finished run whose run file was written."""
     try:
         return is_journal(journal) and any("ended" in note for note in read_journal(journal).notes)
     except MapsatError:
@@ -151,13 +151,13 @@ def _moved(source: Path, target: Path) -> Path:
 
 
 def looked_for(places: Iterable[Path], root: Path) -> str:
-    """Return the places where a suite was searched for, relative to ``root``; ``nowhere`` if there are none."""
+    """Return the places searched for a suite, relative to ``root``; ``nowhere`` if there are none."""
     relative = [os.path.relpath(place, root) for place in places]
     return ", ".join(dict.fromkeys(map(printable, relative))) or "nowhere"
 
 
 def read_saved(path: Path, *, keep: Callable[[Scorecard], Scorecard] | None = None, begun: bool = False) -> Run:
-    """Return a saved run from its run file, or from a journal, which gives a run marked as unfinished.
+    """Return a saved run from its run file, or from a journal; a journal gives a run marked as unfinished.
 
     Args:
         path: where it is.
@@ -181,7 +181,7 @@ def read_saved(path: Path, *, keep: Callable[[Scorecard], Scorecard] | None = No
         raise SuiteError(Problem(shown_path(path), 0, "the journal holds no episode that has ended"))
 
     def noted(name: str, kind: type) -> list[Any]:
-        """Return a list of the journal's last note with this name and type; empty if it has none."""
+        """Return a list of the journal's last note with this name and type; empty if there is none."""
         return [note[name] for note in journal.notes if isinstance(note.get(name), kind)][-1:]
 
     of = "".join(f" of {collected}" for collected in noted("collected", int))
@@ -212,7 +212,7 @@ _MOST_BASELINES = 2
 
 
 def read_baseline(path: Path) -> Side:
-    """Return a saved run to compare with.
+    """Return a saved run for a comparison.
 
     Raises:
         UsageError: there is no such file, or it is the journal of a run that did not end.
@@ -225,7 +225,7 @@ def read_baseline(path: Path) -> Side:
 
 
 def read_baselines(paths: Sequence[Path]) -> tuple[Side, ...]:
-    """Return the runs to compare with: the last green one, then an anchor.
+    """Return the runs for a comparison: the last green run, then an anchor.
 
     Raises:
         UsageError: there are more than two, one is given twice, or one cannot be used.
@@ -267,7 +267,7 @@ def accept(new: Path, anchor: Path) -> None:
 
 
 def refuse_journal(path: Path) -> None:
-    """Raise UsageError if a file is the journal of a run that did not end.
+    """Raise UsageError if a file is the journal of an unfinished run.
 
     Raises:
         UsageError: it is one.

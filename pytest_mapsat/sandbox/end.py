@@ -64,11 +64,11 @@ _Place = tuple[str, str]
 
 
 class EndError(MapsatError):
-    """The end state of an episode cannot be determined; the message says why."""
+    """The end state of an episode cannot be determined; the message gives the reason."""
 
 
 class UnknownEndError(NotRecordedError):
-    """The end state of an environment is not recorded, or only in part, so that no check is judged by it."""
+    """The end state of an environment is not, or only partly, recorded, so that checks cannot use it."""
 
 
 def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: Iterable[Step]) -> State:
@@ -93,7 +93,7 @@ def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: It
 
 
 def maybe_writing(trajectory: Trajectory, tools: Mapping[str, Tool]) -> tuple[str, ...]:
-    """Return the tools, sorted, that may have made unrecorded changes; empty where an environment recorded the end as a whole."""
+    """Return the sorted tools that may have made unrecorded changes; empty if an environment recorded the complete end state."""
     if trajectory.environment is not None:
         return ()
     if trajectory.lacks_calls:
@@ -103,7 +103,7 @@ def maybe_writing(trajectory: Trajectory, tools: Mapping[str, Tool]) -> tuple[st
 
 
 class End:
-    """The end of one episode: its tables, and what in them has changed since the start.
+    """The end of one episode: its tables, and the changes since the start.
 
     Args:
         tables: what the episode started from, with the case's overlays laid on.
@@ -136,27 +136,27 @@ class End:
         self._keys = {change.table: change.key for change in (*trajectory.setup, *self.changes)}
 
     def key(self, table: str) -> str:
-        """Return the column that holds the ids of a table."""
+        """Return the name of a table's id column."""
         return self._keys.get(table, "id")
 
     def refuse_unknown(self, table: str) -> None:
-        """Raise EndError if there is no such table."""
+        """Raise EndError if a table does not exist."""
         if table not in self.tables:
             raise EndError(unknown_table(table, self.tables))
 
     def rows(self, table: str, check: EndState | None = None) -> Sequence[Mapping[str, Json]]:
-        """Return the rows of a table at the end; ``check`` matters only to subclasses. Raises EndError if there is no such table."""
+        """Return the rows of a table at the end; ``check`` matters only to subclasses. Raises EndError if the table does not exist."""
         del check
         self.refuse_unknown(table)
         return tuple(self.state[table].values()) if table in self._keys else self.tables[table].rows
 
     def ever(self, table: str, column: str) -> bool:
-        """Return whether a row of a table has a column, at the start or at the end; also True where there is no row to look at."""
+        """Return whether a row of a table has a column, at the start or at the end; also True for an empty table."""
         rows = (*self.tables[table].rows, *self.rows(table)) if table in self.tables else ()
         return not rows or any(column in row for row in rows)
 
     def read(self, table: str, row: JsonObject | None) -> Any:
-        """Return a row of a table in the form that Python code gets: frozen."""
+        """Return a row of a table in frozen form for Python code."""
         del table
         return frozen(row)
 
@@ -196,7 +196,7 @@ class WatchedEnd(End):
             raise UnknownEndError(f"the environment does not watch the table {shown(table)} ({hint})")
 
     def rows(self, table: str, check: EndState | None = None) -> Sequence[Mapping[str, Json]]:
-        """Return the rows of a table at the end that a check needs. Raises UnknownEndError if they are not known or a column is hidden."""
+        """Return the rows of a table at the end for a check. Raises UnknownEndError if rows are unknown or a column is hidden."""
         known, watched = self.known(table), self._watched[table]
         columns = () if check is None else (name.partition(".")[0] for name in (*check.where, *check.has))
         if secret := next((name for name in columns if name in watched.hidden), ""):
@@ -211,11 +211,11 @@ class WatchedEnd(End):
         return tuple(row for place, row in known.rows.items() if place in ids)
 
     def read(self, table: str, row: JsonObject | None) -> Any:
-        """Return a row of a table in the form that Python code gets; None for None."""
+        """Return a row of a table in the form for Python code; None for None."""
         return None if row is None else face(row, self._watched[table].decimals)
 
     def known(self, table: str) -> _Known:
-        """Return the known rows of a table at the end. Raises UnknownEndError (not watched) or EndError (changes do not fit its start)."""
+        """Return the known rows of a table at the end. Raises UnknownEndError (not watched) or EndError (inconsistent changes)."""
         self.refuse_unknown(table)
         if table not in self._ended:
             watched = self._watched[table]
@@ -242,7 +242,7 @@ class WatchedEnd(End):
 
 
 class _Known(NamedTuple):
-    """The known rows of a table at the end by id, the ids of deleted rows, and why other rows may exist (empty: there are no others)."""
+    """The known rows of a table at the end by id, the ids of deleted rows, and why other rows may exist (empty if there are none)."""
 
     rows: Mapping[str, JsonObject]
     gone: frozenset[str]
@@ -250,12 +250,12 @@ class _Known(NamedTuple):
 
 
 def _visible(row: JsonObject | None, table: WatchedTable) -> JsonObject | None:
-    """Return a row without the hidden columns, which no file has; None for None."""
+    """Return a row without hidden columns, which no file contains; None for None."""
     return row and {name: value for name, value in row.items() if name not in table.hidden}
 
 
 class _WatchedState(State):
-    """The tables of an environment at the end, with their rows by id. Reading what was not watched or kept raises UnknownEndError."""
+    """The tables of an environment at the end, with their rows by id. Reading unwatched data raises UnknownEndError."""
 
     def __init__(self, end: WatchedEnd) -> None:
         super().__init__(end._watched)  # type: ignore[arg-type]  # noqa: SLF001  its names
@@ -273,7 +273,7 @@ class _WatchedState(State):
 
 
 class _WatchedRows(Rows):
-    """The rows of one watched table at the end; reading a row that may exist but is not known raises UnknownEndError."""
+    """The rows of one watched table at the end; reading a possible but unknown row raises UnknownEndError."""
 
     def __init__(self, name: str, key: str, shared: SharedRows, known: _Known) -> None:
         super().__init__(name, key, shared, Writing(allowed=False))
@@ -292,7 +292,7 @@ class _WatchedRows(Rows):
 
 
 def end_of(trajectory: Trajectory, case: Case | None, suite: SandboxSuite | None, untold: Sequence[str] = ()) -> End:
-    """Return the end of an episode: of the environment if it acted on one, else of its sandbox.
+    """Return the end of an episode: of its environment if there is one, otherwise of its sandbox.
 
     Args:
         trajectory: the episode.
@@ -311,12 +311,12 @@ def end_of(trajectory: Trajectory, case: Case | None, suite: SandboxSuite | None
 
 
 def tables_of(case: Case, suite: SandboxSuite) -> dict[str, Table]:
-    """Return the tables that the episodes of a case start from."""
+    """Return the initial tables of a case's episodes."""
     return with_overlays(suite.tables, case.world.rows)
 
 
 def play_reference(case: Case, suite: SandboxSuite) -> ReferenceEnd | None:
-    """Play the reference of a case (``truth.end``) in a fresh sandbox and return what it changes; None if the case has none.
+    """Play the reference of a case (``truth.end``) in a fresh sandbox and return its changes; None if the case has none.
 
     Raises:
         SuiteError: a recording or a table cannot be read.
@@ -329,7 +329,7 @@ def play_reference(case: Case, suite: SandboxSuite) -> ReferenceEnd | None:
 
 
 def _played(case: Case, suite: SandboxSuite, calls: Sequence[PlannedCall]) -> ReferenceEnd:
-    """Make planned calls in a fresh sandbox and return what they change; stop at the first one that fails."""
+    """Make planned calls in a fresh sandbox and return their changes; stop at the first failure."""
     sandbox, problem = make_sandbox(case, suite), ""
     changes: list[RowChange] = []
     for number, call in enumerate(calls, 1):
@@ -344,19 +344,19 @@ def _played(case: Case, suite: SandboxSuite, calls: Sequence[PlannedCall]) -> Re
 
 
 def reference_digest(case: Case) -> str:
-    """Return a digest of a case's reference and world, by which a saved run finds out whether either has changed."""
+    """Return a digest of a case's reference and world, which reveals later changes to them."""
     return digest([case.world.to_json(), *(call.to_json() for call in case.truth.reference or ())])
 
 
 class Nothing:
-    """The value of a side that has no such row or column; null would be a value."""
+    """The value for a missing row or column, as distinct from null."""
 
 
 NOTHING = Nothing()
 
 
 class EndDifference(NamedTuple):
-    """A place in which two ends differ: the value in the reference, and the value at the end of the episode.
+    """A difference between two ends: the place, the value in the reference, and the value at the end of the episode.
 
     ``column`` is empty where the whole row, by its id, is there on one side only. A side without the row or the column has ``NOTHING``.
     """
@@ -369,7 +369,7 @@ class EndDifference(NamedTuple):
 
     @property
     def sides(self) -> tuple[str, str]:
-        """Return two texts: the value of the reference at this place, and that of the episode."""
+        """Return two texts: the value in the reference, and the value in the episode."""
         place = " ".join(filter(None, (self.table, self.row, self.column)))
         # A saved run has the names of objects sorted: what is told of it is told of the run itself.
         wanted, ended = (
@@ -380,7 +380,7 @@ class EndDifference(NamedTuple):
 
 
 def differences(wanted: Iterable[RowChange], ended: Iterable[RowChange]) -> Iterator[EndDifference]:
-    """Yield each place in which an episode ends differently from the reference: first rows of the start by table and id, then new rows.
+    """Yield the differences between an episode's end and the reference: first initial rows by table and id, then new rows.
 
     Args:
         wanted: the net changes of the reference.
@@ -396,7 +396,7 @@ def differences(wanted: Iterable[RowChange], ended: Iterable[RowChange]) -> Iter
 
 
 class _EndSide:
-    """The changes of one of two compared ends: of rows that existed before, and new rows, for which the ids do not count."""
+    """The changes of one of two compared ends: to initial rows, and new rows, whose ids are ignored."""
 
     def __init__(self, changes: Iterable[RowChange]) -> None:
         self.kept: dict[_Place, RowChange] = {}
@@ -412,7 +412,7 @@ class _EndSide:
                 break
 
     def _colour(self, colours: dict[_Place, str]) -> None:
-        """Set the colour (a digest of the content) of each new row, and for each new id the text that replaces it in compared forms."""
+        """Set the colour (a digest of the content) of each new row, and the text that replaces each new id in compared forms."""
         self.colours = colours
         listed: dict[str, list[str]] = {}
         for (_, row_id), colour in colours.items():
@@ -420,12 +420,12 @@ class _EndSide:
         self._names = {row_id: f"\0{'|'.join(sorted(several))}" for row_id, several in listed.items()}
 
     def form(self, place: _Place, row: JsonObject | None) -> JsonObject | None:
-        """Return a row in the form that is compared: whole numbers spelled alike, ids of new rows replaced by the colours of those rows."""
+        """Return a row in its compared form: whole numbers in one spelling, and ids of new rows replaced by their colours."""
         names = ChainMap({place[1]: "\0itself"}, self._names) if place in self.new else self._names
         return _spelt(row, names)  # type: ignore[no-any-return]
 
     def unmatched(self, matched: Counter[str]) -> list[_Place]:
-        """Return the new rows that are left after dropping as many of each colour as are matched."""
+        """Return the remaining new rows after removing the matched number of each colour."""
         left = []
         for place in sorted(self.new):
             if matched[self.colours[place]]:
@@ -449,7 +449,7 @@ def _spelt(value: Json, names: Mapping[str, str]) -> Json:
 def _in_rows(
     place: _Place, rows: Sequence[JsonObject | None], forms: Sequence[JsonObject | None]
 ) -> Iterator[EndDifference]:
-    """Yield the columns in which a row differs between both sides, with the values of the rows themselves, not of the compared forms."""
+    """Yield the columns in which a row differs between both sides, with the original values."""
     (wanted, ended), (form, other) = rows, forms
     if wanted is None or ended is None or form is None or other is None:
         if wanted is not ended:
@@ -461,7 +461,7 @@ def _in_rows(
 
 
 def _among_new(reference: _EndSide, episode: _EndSide) -> Iterator[EndDifference]:
-    """Yield the differences among new rows: equal rows are paired first, then the most similar rows of the same table are compared."""
+    """Yield the differences among new rows, after pairing equal rows first and then the most similar rows of the same table."""
     matched = Counter(reference.colours.values()) & Counter(episode.colours.values())
     missing, extra = reference.unmatched(Counter(matched)), episode.unmatched(Counter(matched))
     pairing = len(missing) * len(extra) <= _MOST_PAIRS

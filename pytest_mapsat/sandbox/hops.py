@@ -91,7 +91,7 @@ def returned_rows(tool: Tool, result: Json) -> list[ReturnedRow]:
 
 
 def holds_evidence(expected: ExpectedTool, tool: Tool, result: Json, *, first: int | None = None) -> bool | None:
-    """Return whether a result has a row for each ``where`` in an expected tool's evidence; None if that is unclear.
+    """Return whether a result has a row for each ``where`` in an expected tool's evidence; None if this is unclear.
 
     Args:
         expected: the expected tool.
@@ -104,7 +104,7 @@ def holds_evidence(expected: ExpectedTool, tool: Tool, result: Json, *, first: i
 
 
 def id_text(value: Json) -> str | None:
-    """Return an id as text: a text without surrounding blanks, or the digits of a whole number; None if the value is not an id."""
+    """Return an id as text: a text without surrounding blanks, or the digits of a whole number; None for any other value."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return None
     try:

@@ -39,7 +39,7 @@ _MOST_ROWS = 4_000_000
 
 
 class Keys(NamedTuple):
-    """The key columns of a ranked table: the id of a row, and the part that the row belongs to."""
+    """The key columns of a ranked table: the id of a row, and its part."""
 
     id: str
     part: str
@@ -54,7 +54,7 @@ class Parts:
         self._ids: dict[str, list[str]] = {}
 
     def add(self, row: JsonObject, place: int, place_of: Callable[[int], str]) -> str:
-        """Add a row and return what is wrong with its id or part, or an empty text. ``place_of`` describes the place of another row."""
+        """Add a row and return the problem with its id or part, or an empty text. ``place_of`` describes the place of another row."""
         id_, part = row.get(self._keys.id), row.get(self._keys.part)
         if not isinstance(id_, (str, int)) or isinstance(id_, bool) or not str(id_).strip():
             return f"{self._keys.id}: found {shown(id_)}, expected an id: a text or a whole number"
@@ -68,7 +68,7 @@ class Parts:
         return ""
 
     def by_id(self) -> Iterator[tuple[int, int]]:
-        """Yield the hash of each id with the place of its row, in the order in which the rows were added."""
+        """Yield the hash of each id with the place of its row, in the order of addition."""
         yield from ((hashed(id_), place) for id_, place in self._places.items())
 
     def rows(self) -> Iterator[tuple[str, list[int]]]:
@@ -78,7 +78,7 @@ class Parts:
 
 
 class FileRows(Sequence[JsonObject]):
-    """The rows of a table in their files, in the order of files and lines. Safe to be used from several threads and processes.
+    """The rows of a table in their files, in the order of files and lines. Safe for several threads and processes.
 
     Args:
         paths: the files, none packed.
@@ -119,7 +119,7 @@ class FileRows(Sequence[JsonObject]):
         return len(self._arrays["offset"])
 
     def __getitem__(self, at: Any) -> Any:
-        """Return a row, read from its file. Raises InfrastructureError where the file has changed."""
+        """Return a row, read from its file. Raises InfrastructureError if the file has changed."""
         if isinstance(at, slice):
             return [self[place] for place in range(*at.indices(len(self)))]
         (row,) = self.read([at])
@@ -138,7 +138,7 @@ class FileRows(Sequence[JsonObject]):
                     self._unchanged(number, file)
 
     def with_id(self, id_: str) -> list[int]:
-        """Return a list with the place of the row that has an id; empty if no row has it."""
+        """Return a list with the place of the row with an id; empty if there is no such row."""
         import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
         id_ = id_.strip()
@@ -151,7 +151,7 @@ class FileRows(Sequence[JsonObject]):
         return self._paths[int(self._arrays["number"][at])], int(self._arrays["line"][at])
 
     def _unchanged(self, number: int, file: IO[bytes] | None = None) -> None:
-        """Raise InfrastructureError if a file, or the opened file given, differs in size or time from when it was first seen."""
+        """Raise InfrastructureError if a file, or a given open file, differs in size or time from the first reading."""
         path = self._paths[number]
         try:
             unchanged = _stamp(path if file is None else file.fileno(), path) == self._stamps[number]
@@ -190,7 +190,7 @@ def _stamp(opened: Path | int, path: Path) -> tuple[int, int]:
 
 
 def _catalogue(paths: Sequence[Path], keys: Keys) -> Arrays:
-    """Read all files and return where each row is, the rows of each part and the ids by hash. Raises SuiteError for invalid rows."""
+    """Read all files and return the places of all rows, the rows of each part and the ids by hash. Raises SuiteError for invalid rows."""
     import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
     file, offset, length, line = array("H"), array("Q"), array("I"), array("I")
@@ -235,7 +235,7 @@ def _catalogue(paths: Sequence[Path], keys: Keys) -> Arrays:
 
 
 def _row(raw: bytes, name: str, line: int, problems: list[Problem]) -> Json:
-    """Return the row on a line; None after adding what is wrong with it to ``problems``."""
+    """Return the row on a line; if it is invalid, add the problem to ``problems`` and return None."""
     try:
         data = from_json(raw, allow_inf_nan=False)
     except ValueError:
@@ -263,7 +263,7 @@ class Arrays(NamedTuple):
 
 
 def kept_arrays(key: object, make: Callable[[], Arrays]) -> Arrays:
-    """Return the arrays of a key: from its cache file if that is whole, else make them and write the file.
+    """Return the arrays of a key from a complete cache file; otherwise create them and write the file.
 
     Where the cache folder cannot be written, as on a full disk, they are held in memory.
 
@@ -293,7 +293,7 @@ def kept_arrays(key: object, make: Callable[[], Arrays]) -> Arrays:
 
 @cache
 def _code() -> list[str]:
-    """Return digests of the modules of this package, so that arrays cached by another version of the code are never read."""
+    """Return digests of the modules of this package, so that arrays from another version of the code are never read."""
     sources = sorted(
         (file for file in files(__package__).iterdir() if file.name.endswith(".py")), key=lambda file: file.name
     )
@@ -301,7 +301,7 @@ def _code() -> list[str]:
 
 
 def _write(path: Path, arrays: Arrays) -> None:
-    """Write arrays to a file, which appears only when complete, and remove the oldest files if all are too large."""
+    """Write arrays to a file, which appears only when complete, and remove the oldest files if the total is too large."""
     import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
     contents: dict[str, Any] = {"info": np.frombuffer(canonical_json(arrays.info).encode(), np.uint8), **arrays.arrays}
@@ -311,7 +311,7 @@ def _write(path: Path, arrays: Arrays) -> None:
 
 
 def _prune(new: Path) -> None:
-    """Remove the oldest cached files while all together are too large; keep the new one."""
+    """Remove the oldest cached files while their total size is too large; keep the new file."""
     with suppress(OSError), os.scandir(new.parent) as entries:  # a part has a file, and a table may have thousands
         files = [(entry.stat(), entry.name) for entry in entries if entry.name.endswith(".arrays")]
         total = sum(stat.st_size for stat, _ in files)

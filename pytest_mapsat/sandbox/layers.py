@@ -74,14 +74,14 @@ class Sandbox(Protocol):
 
     @property
     def setup(self) -> tuple[RowChange, ...]:
-        """Return the changes made to rows while the sandbox was made."""
+        """Return the changes made to rows during the creation of the sandbox."""
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
-        """Answer a call; what an agent may do wrong gives an error answer, never an exception."""
+        """Answer a call; an agent's mistake gives an error answer, never an exception."""
 
 
 class SandboxSuite(Protocol):
-    """The parts of a suite that a sandbox is made from."""
+    """The parts of a suite that are needed to create a sandbox."""
 
     @property
     def manifest(self) -> SuiteManifest:
@@ -93,18 +93,18 @@ class SandboxSuite(Protocol):
 
     @property
     def tables(self) -> Mapping[str, Table]:
-        """Return the start rows of all cases, by table."""
+        """Return the initial rows of all cases by table."""
 
     def recordings(self, case_id: str) -> tuple[Recording, ...]:
         """Return the recordings of a case."""
 
     @property
     def sandboxes(self) -> Sequence[SandboxHook] | None:
-        """Return the hooks that look for sandboxes in Python; None: only those of installed packages."""
+        """Return the hooks that look for Python sandboxes; None: only those of installed packages."""
 
 
 def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sandbox:
-    """Make and return the sandbox of one episode of a case, in the state that the case begins in.
+    """Create and return the sandbox of one episode in the initial state of its case.
 
     A sandbox in Python answers the tools that it has; the layers of the suite's data all others. They answer in this order: an exact recording,
     what the tables say, a near or composed recording, an explained miss.
@@ -123,7 +123,7 @@ def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sa
     asked: Counter[str] = Counter()  # goes on where a sandbox in Python has the data made anew
 
     def data(written: tuple[RowPatch, ...] = ()) -> RecordedSandbox:
-        """Return the sandbox of the suite's data: recordings, and tables with the overlays of the case and the rows written so far."""
+        """Return the sandbox for the suite's data: recordings, and tables with the overlays of the case and the rows written so far."""
         if not tables:
             return RecordedSandbox(suite.tools, recordings, asked=asked, unmade=unmade)
         from .routes import Computed  # noqa: PLC0415 (only where a suite has tables)
@@ -140,7 +140,7 @@ def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sa
         )
 
     def begun() -> Sandbox:
-        """Make the sandbox, play the calls that the case begins with, and return the sandbox."""
+        """Create the sandbox, play the initial calls of the case, and return the sandbox."""
         sandbox = data() if make is None else PythonSandbox(make, with_overlays(tables, overlays), data, misses=misses)
         sandbox.begin(case)
         return sandbox
@@ -149,7 +149,7 @@ def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sa
 
 
 def in_time(what: str, function: Callable[[], _Made]) -> _Made:
-    """Run sandbox code in a thread with a time limit and return its result; code that does not end is left running.
+    """Run sandbox code in a thread with a time limit and return its result; code beyond the limit is left running.
 
     Raises:
         InfrastructureError: it takes longer than a minute; ``what`` says what has not come about.
@@ -174,7 +174,7 @@ def installed_sandboxes() -> tuple[SandboxHook, ...]:
 
 
 def _of_port(point: EntryPoint, case: Case, suite: SandboxSuite) -> SandboxFactory | None:
-    """Return the sandbox factory that one of our ports has for a suite; None if the suite has no options of a sandbox."""
+    """Return the sandbox factory of a built-in port for a suite; None if the suite has no sandbox options."""
     factory: SandboxFactory | None = point.load()(case, suite) if suite.manifest.sandbox else None
     return factory
 
@@ -185,7 +185,7 @@ def sandbox_hook(module: ModuleType) -> SandboxHook:
     wanted = signature(function).parameters
 
     def hook(case: Case, suite: Any) -> SandboxFactory | None:
-        """Call the module's hook with those of config, case and suite that it takes; return its factory or None."""
+        """Call the module's hook with its accepted arguments among config, case and suite; return its factory or None."""
         given = {"config": None, "case": case, "suite": suite}
         factory: SandboxFactory | None = function(**{name: value for name, value in given.items() if name in wanted})
         return factory
@@ -194,7 +194,7 @@ def sandbox_hook(module: ModuleType) -> SandboxHook:
 
 
 def _factory_of(case: Case, suite: object, hooks: Sequence[SandboxHook]) -> SandboxFactory | None:
-    """Return the factory that the first of some hooks gives for a case; None if no hook does. Raises InfrastructureError."""
+    """Return the factory from the first hook that gives one for a case; None if no hook does. Raises InfrastructureError."""
     for hook in hooks:
         try:
             factory: object = call_user_code(hook, case, suite)
@@ -254,11 +254,11 @@ class RecordedSandbox:
         return name in self._recordings or self.tools[name].answer is not None
 
     def begin(self, case: Case) -> None:
-        """Play the calls that a case begins with. Raises InfrastructureError if one of them fails."""
+        """Play the initial calls of a case. Raises InfrastructureError if one of them fails."""
         _play(case, self)
 
     def call(self, name: str, arguments: Json, *, writes: str = "") -> SandboxAnswer:
-        """Answer a call; an agent's mistakes give an error answer, never an exception. ``writes``: digest of the writes made before."""
+        """Answer a call; an agent's mistake gives an error answer, never an exception. ``writes``: digest of the earlier writes."""
         resolver = self._resolver(name) if isinstance(name, str) else None
         if resolver is None:
             return unknown_tool(name, self.tools)
@@ -277,7 +277,7 @@ class RecordedSandbox:
         return answer or self._compute(self._computed, resolver, call, writes)
 
     def _compute(self, computed: Computed, resolver: Resolver, call: SpecCall, writes: str) -> SandboxAnswer:
-        """Return the answer that the tables give; where they cannot, that of a near recording, else an error."""
+        """Return the answer from the tables, otherwise from a near recording, otherwise an error."""
         name = resolver.spec.tool.name
         if broken := tuple(resolver.spec.limits_broken(call.arguments)):
             return _error(f"{name}: {'; '.join(broken)}")
@@ -289,7 +289,7 @@ class RecordedSandbox:
             return near if near.status == "ok" else _error(f"{name}: {why}")
 
     def _resolver(self, name: str) -> Resolver | None:
-        """Return the resolver of a tool's recordings, made on first use; None if there is no such tool."""
+        """Return the resolver of a tool's recordings, created on first use; None if there is no such tool."""
         name = tool_name(self.tools, name)
         resolver = self._resolvers.get(name)
         if resolver is None and name in self.tools:
@@ -300,7 +300,7 @@ class RecordedSandbox:
 
 
 class Refused(Exception):  # noqa: N818  # users raise it by this name
-    """Raised by a tool that refuses a call, having changed nothing; the agent gets the reason, and the details as further data.
+    """Raised by a tool that refuses a call without changing anything; the agent receives the reason, and the details as data.
 
     Raises:
         TypeError: a detail has the name of what every refusal says: ``status`` or ``message``.
@@ -315,7 +315,7 @@ class Refused(Exception):  # noqa: N818  # users raise it by this name
 
 
 class PythonSandbox:
-    """Answers tools with methods of the user's object, and those without a method from the suite's recordings and tables.
+    """Answers tools with methods of the user's object, and all other tools from the suite's recordings and tables.
 
     Args:
         make: makes the object.
@@ -366,7 +366,7 @@ class PythonSandbox:
         return self._data(self._state.overlays())
 
     def begin(self, case: Case) -> None:
-        """Play the calls that a case begins with; their changes become part of ``setup``. Raises InfrastructureError if one fails."""
+        """Play the initial calls of a case; their changes become part of ``setup``. Raises InfrastructureError if one fails."""
         changes = [change for answer in _play(case, self) for change in answer.changed]
         self.setup = net_changes((*self.setup, *changes))
         self._writes = ""
@@ -396,7 +396,7 @@ class PythonSandbox:
         return self._answered(tool, method, fitted)
 
     def _without_method(self, name: str) -> str:
-        """Return the message that the object has no method for a tool and nothing is recorded, with a similar method name."""
+        """Return the message that a tool has neither a method nor a recording, with a similar method name."""
         kind = type(self._object)
         others = [other for other in dir(self._object) if other not in self.tools and not other.startswith("_")]
         hint = hint_at(name, others)
@@ -425,7 +425,7 @@ class PythonSandbox:
 
 
 def _overflowing(value: Json, place: str) -> Iterator[str]:
-    """Yield a message for each number that is so large that arithmetic with it could overflow."""
+    """Yield a message for each number that is too large for safe arithmetic."""
     if isinstance(value, Mapping):
         for name, member in value.items():
             yield from _overflowing(member, f"{place}.{name}")
@@ -437,7 +437,7 @@ def _overflowing(value: Json, place: str) -> Iterator[str]:
 
 
 def _play(case: Case, sandbox: Sandbox) -> list[SandboxAnswer]:
-    """Make the calls that a case begins with and return their answers. Raises InfrastructureError if one fails."""
+    """Make the initial calls of a case and return their answers. Raises InfrastructureError if one fails."""
     answers = []
     for number, call in enumerate(case.world.calls, 1):
         answer = sandbox.call(call.tool, call.arguments)
@@ -480,7 +480,7 @@ def _error(message: str) -> SandboxAnswer:
 
 
 def _sandbox_error(what: str, broken: UserCodeError, function: object = None) -> InfrastructureError:
-    """Return an InfrastructureError that says what failed, with the error and its place in the user's code."""
+    """Return an InfrastructureError that describes the failure, with the error and its place in the user's code."""
     place = place_of(broken.error) or defined_at(function)
     if isinstance(broken.error, MapsatError):
         return InfrastructureError(f"{broken.error}{place}")
@@ -488,7 +488,7 @@ def _sandbox_error(what: str, broken: UserCodeError, function: object = None) ->
 
 
 class ToolsClosed(RuntimeError):  # noqa: N818  # an agent reads this name
-    """A tool was called, or a thought kept, while no reply was under way, or too often."""
+    """A tool was called, or a thought recorded, between replies or too often."""
 
     def __init__(
         self, why: str = "no reply is under way: tools can be called, and thoughts kept, only while the agent is asked"
@@ -515,7 +515,7 @@ class Toolbox:
         return self._call(name, {} if arguments is None else arguments)
 
     def schemas(self) -> list[JsonObject]:
-        """Return the tools in the form of OpenAI function calling, a fresh copy each time."""
+        """Return the tools in the form of OpenAI function calling, as a new copy each time."""
         schemas: list[JsonObject] = json.loads(self._schemas)
         return schemas
 

@@ -64,12 +64,12 @@ _DAY = 24 * 60
 
 
 def units_of(text: str, book: Wordbook) -> tuple[str, ...]:
-    """Return the words of a text as they are compared (stemmed), with each Chinese character as a word of its own."""
+    """Return the words of a text in their compared (stemmed) form, with each Chinese character as its own word."""
     return tuple(chain.from_iterable(word if is_run(word) else (word,) for word in book.stems(text)))
 
 
 class _Terms:
-    """Extracts from texts the terms that count for the text score: words, and pairs of adjacent Chinese characters."""
+    """Extracts from texts the terms for the text score: words, and pairs of adjacent Chinese characters."""
 
     def __init__(self, book: Wordbook) -> None:
         self._book = book
@@ -104,7 +104,7 @@ def _texts(value: Json, deep: int = _DEEP) -> Iterator[str]:
 
 
 class _Numbers(dict[Any, int]):
-    """A dictionary that numbers things in the order in which they are first looked up."""
+    """A dictionary that numbers things in the order of their first look-up."""
 
     def __missing__(self, thing: Any) -> int:
         """Give a thing its number."""
@@ -113,7 +113,7 @@ class _Numbers(dict[Any, int]):
 
 
 class _Sets:
-    """Collects which things (values or terms) each row has; rows are added one after another."""
+    """Collects the things (values or terms) of each row; rows are added one after another."""
 
     def __init__(self) -> None:
         self.things = _Numbers()
@@ -121,13 +121,13 @@ class _Sets:
         self._counts = array("I")
 
     def add(self, things: Iterable[Hashable]) -> None:
-        """Add the next row with the things that it has, which must be distinct."""
+        """Add the next row with its distinct things."""
         before = len(self._of_rows)
         self._of_rows.extend(map(self.things.__getitem__, things))
         self._counts.append(len(self._of_rows) - before)
 
     def packed(self, order: np.ndarray, by_id: np.ndarray) -> dict[str, np.ndarray]:
-        """Return arrays with the rows of each thing. ``order``: the order of the things; ``by_id``: the rows in the order of their ids."""
+        """Return arrays with the rows of each thing. ``order``: the order of the things; ``by_id``: the rows by id."""
         counts = np.array(self._counts, np.int64)
         begins = np.cumsum(counts) - counts
         counts, begins = counts[by_id], begins[by_id]
@@ -152,7 +152,7 @@ class _Builder:
 
     def __init__(self, fields: Mapping[str, RankedField], book: Wordbook) -> None:
         def holding(*kinds: str) -> list[tuple[int, str]]:
-            """Return the position and the name of each column that holds one of some kinds."""
+            """Return the position and the name of each column with content of some kinds."""
             return [(at, column) for at, (column, field) in enumerate(fields.items()) if field.holds in kinds]
 
         self._book = book
@@ -191,7 +191,7 @@ class _Builder:
             codes.append(numbers[hours if isinstance(hours, str) else ""])
 
     def done(self, by_id: np.ndarray) -> Arrays:
-        """Return the index of the rows that were added. ``by_id``: their positions in the order of their ids."""
+        """Return the index of the added rows. ``by_id``: their positions in the order of their ids."""
         arrays: dict[str, np.ndarray] = {}
         for name, sets in (("strong", self._strong), ("weak", self._weak)):
             hashes = np.array([hashed(term) for term in sets.things], np.uint64)
@@ -212,7 +212,7 @@ class _Builder:
 
 
 def _values(value: Json) -> Iterator[Any]:
-    """Yield the values of a column that holds a word or a list of words: texts as they are, numbers as JSON in a tuple."""
+    """Yield the values of a column that holds a word or a list of words: texts unchanged, numbers as JSON in a tuple."""
     for member in value if isinstance(value, list) else (value,):
         if isinstance(member, str):
             yield member
@@ -238,7 +238,7 @@ def _value_arrays(values: Sequence[tuple[int, Any]], book: Wordbook) -> dict[str
 
 
 class PartIndex:
-    """The search index of one part of a table. Safe to be used from several threads.
+    """The search index of one part of a table. Thread-safe.
 
     Args:
         kept: the index as ``_Builder`` made it.
@@ -260,7 +260,7 @@ class PartIndex:
         self.edges = lru_cache(maxsize=16)(partial(_edges_of, self._arrays, self._hours))
 
     def has(self, hashes: Sequence[int]) -> list[list[int]]:
-        """Return for each hash of words the numbers of the column values that consist of exactly these words."""
+        """Return for each hash of words the numbers of the column values with exactly these words."""
         keys = self._arrays["key.hash"]
         wanted = np.array(hashes, np.uint64)
         first, last = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
@@ -275,21 +275,21 @@ class PartIndex:
         return mask
 
     def named(self, key: str, fields: Mapping[str, RankedField]) -> np.ndarray:
-        """Return a mask of the rows that have some words as their name."""
+        """Return a mask of the rows whose name consists of some words."""
         columns = {self._columns[column] for column, field in fields.items() if field.holds == "name"}
         values = self.has([hashed(key)])[0]
         return self.with_values(at for at in values if int(self._arrays["value.column"][at]) in columns)
 
     def trait_values(self, trait: str, fields: Mapping[str, RankedField]) -> list[int]:
-        """Return the values of lists of words that say that a row has a trait."""
+        """Return the list values that indicate that a row has a trait."""
         return self._traits(tuple(column for column, field in fields.items() if field.holds == "words")).get(trait, [])
 
     def figure(self, column: str) -> np.ndarray:
-        """Return the figures of a column, one for each row, NaN where a row has none."""
+        """Return the figures of a column, one for each row; NaN for a missing figure."""
         return self._arrays[f"figure.{column}"]
 
     def fitting(self, column: str, match: Match, *, wanted: bool = True) -> np.ndarray:
-        """Return a mask of the rows with a figure or opening hours known to fit a match; known not to, if not ``wanted``."""
+        """Return a mask of the rows whose figure or opening hours certainly match; or certainly do not, if not ``wanted``."""
         if isinstance(match, OpenAt):
             return self.open_at(column, match.time, wanted)
         if not isinstance(match, Between):
@@ -299,7 +299,7 @@ class PartIndex:
         return mask if wanted else ~mask & between(figures, None, None)
 
     def text_scores(self, terms: Iterable[str]) -> np.ndarray:
-        """Return a text score for each row: the rarity of each term that it has, times 3 for terms in a name or a word."""
+        """Return a text score for each row: the rarity of each of its terms, times 3 for terms in a name or a word."""
         scores = np.zeros(self.count, np.int32)
         hashes = np.array([hashed(term) for term in terms], np.uint64)
         places_of = {name: self._places(name, hashes) for name in ("strong", "weak")}
@@ -312,7 +312,7 @@ class PartIndex:
         return scores
 
     def _places(self, name: str, hashes: np.ndarray) -> list[int | None]:
-        """Return the positions of hashes among the strong or the weak terms; None for a term that is not there."""
+        """Return the positions of hashes among the strong or the weak terms; None for a missing term."""
         keys = self._arrays[f"{name}.hash"]
         places = np.searchsorted(keys, hashes).tolist()
         return [
@@ -334,14 +334,14 @@ def _values_of(arrays: Mapping[str, np.ndarray], columns: Mapping[str, int], col
 def _open_at(
     arrays: Mapping[str, np.ndarray], hours: Mapping[str, list[str]], column: str, clock: str, wanted: bool = True
 ) -> np.ndarray:
-    """Return a mask of the rows known to be open at a time of day; known to be closed, if not ``wanted``."""
+    """Return a mask of the rows certainly open at a time of day; or certainly closed, if not ``wanted``."""
     fits = np.array([open_at(text, clock) is wanted for text in hours[column]], np.bool_)
     open_rows: np.ndarray = fits[arrays[f"hours.{column}"]]
     return open_rows
 
 
 def _traits_of(values: Callable[[str], Mapping[int, Json]], columns: Sequence[str]) -> dict[str, list[int]]:
-    """Return by trait the values of some columns that say that a row has it."""
+    """Return by trait the values of some columns that indicate the trait."""
     traits: dict[str, list[int]] = {}
     for at, value in chain.from_iterable(values(column).items() for column in columns):
         for _, _, trait, lacking in traits_in(fold(value)) if isinstance(value, str) else ():
@@ -353,7 +353,7 @@ def _traits_of(values: Callable[[str], Mapping[int, Json]], columns: Sequence[st
 def _edges_of(
     arrays: Mapping[str, np.ndarray], hours: Mapping[str, list[str]], column: str, role: str, latest: bool
 ) -> np.ndarray:
-    """Return for each row the latest or the earliest minute at which it ``opens`` or ``closes`` on any day.
+    """Return for each row the latest or the earliest minute in the role ``opens`` or ``closes`` on any day.
 
     Past midnight is above 1440; what never closes closes at infinity; NaN where the hours cannot be read.
     """
@@ -372,7 +372,7 @@ def _edges_of(
 
 @lru_cache(maxsize=4096)
 def _rarity(count: int, having: int) -> int:
-    """Return how rare a term is that ``having`` of ``count`` rows have: 8 * log2(count / having), rounded down, at least 1."""
+    """Return the rarity of a term in ``having`` of ``count`` rows: 8 * log2(count / having), rounded down, at least 1."""
     eighths: int = (count**_EIGHTHS // max(having, 1) ** _EIGHTHS).bit_length() - 1
     return max(eighths, 1)
 
@@ -435,12 +435,12 @@ class PhraseLexicon:
                 self._add_trait(column, PhraseMeaning(column, Equal(op="equal", value=True)))
 
     def _add_trait(self, phrase: str, meaning: PhraseMeaning) -> None:
-        """Add what a phrase stands for to the trait that it speaks of."""
+        """Add the meaning of a phrase to the trait that it expresses."""
         for _, _, trait, lacking in islice(traits_in(fold(phrase)), 1):
             self.traits.setdefault(trait, []).append((meaning, lacking))
 
     def units(self, text: str) -> _Units:
-        """Return the words of a folded text as they are compared, each with its start and end."""
+        """Return the words of a folded text in compared form, each with its start and end."""
         units: list[tuple[str, int, int]] = []
         for match in word_pattern().finditer(text):
             word, start = match.group(), match.start()
@@ -459,7 +459,7 @@ def _meant(field: RankedField, value: Any) -> Match:
 
 
 class _Phrase(NamedTuple):
-    """A phrase found in a query: its start and end in the text, and its words as a key, or the trait that its words speak of.
+    """A phrase in a query: its start and end in the text, and its words as a key, or the trait that they express.
 
     ``lacking``: whether they speak of it as one that is not there ("cash only").
     """
@@ -472,7 +472,7 @@ class _Phrase(NamedTuple):
 
 
 class Query:
-    """Ranks the rows of one part of a table by how well they fit a free text.
+    """Ranks the rows of one part of a table by how well they match a free text.
 
     Args:
         text: the text.
@@ -505,7 +505,7 @@ class Query:
 
     @cached_property
     def phrases(self) -> list[_Phrase]:
-        """Return the phrases of the text that a column or a declaration has: the longest at each place, without overlaps."""
+        """Return the phrases of the text that occur in a column or a declaration: the longest at each place, without overlaps."""
         spans = [
             (first, last)
             for first in range(len(self._units))
@@ -527,7 +527,7 @@ class Query:
         return phrases
 
     def ordered(self, keep: np.ndarray | None, most: int) -> list[int]:
-        """Return the places of the best rows in the part: most conditions fulfilled first, then the most or least that is wished, the text score, the id.
+        """Return the places of the best rows in the part, by fulfilled conditions, desired extremes, text score, and id.
 
         A row that fits in nothing is left out, unless the text says nothing that any row has.
 
@@ -555,7 +555,7 @@ class Query:
         return [int(row) for row in rows[np.argsort(-order)]]
 
     def _fulfilled(self) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Return how many conditions each row fulfils, the text score of each row, and figures of which the highest are wished, if any."""
+        """Return for each row the number of fulfilled conditions and the text score, and figures for desired extremes, if any."""
         asked = self._asked
         named = [phrase for phrase in self.phrases if self._index.named(phrase.key, self._fields).any()]
         comparisons = Comparisons(self._text, _spans(named))
@@ -598,25 +598,25 @@ class Query:
         return total, self._index.text_scores(query_terms(units)), heights
 
     def _traits(self) -> Iterator[_Phrase]:
-        """Yield the traits that the text speaks of and the part knows, by a column or a value."""
+        """Yield the traits in the text that the part has as a column or a value."""
         for start, end, trait, lacking in traits_in(self._text):
             if trait in self._lexicon.traits or self._index.trait_values(trait, self._fields):
                 yield _Phrase(start, end, trait, True, lacking)
 
     def _figures(self, role: str, *, latest: bool) -> np.ndarray | None:
-        """Return the figures of a role, one for each row; of ``opens`` and ``closes`` the latest or earliest minute. None if no column holds any."""
+        """Return the figures of a role for each row (for ``opens`` and ``closes`` the latest or earliest minute); None if no column has any."""
         if role in ("opens", "closes"):
             return self._index.edges(self._hours[0], role, latest) if self._hours else None
         column = self._column_of(AskedBound(0, 0, None, 0, False, "count", "per_head" if role == "price" else role))
         return None if column is None else self._index.figure(column)
 
     def _height(self, wish: Wish) -> np.ndarray | None:
-        """Return numbers by which the rows come first that have the most or the least of a figure as wished; None if no column holds it."""
+        """Return sort numbers that put rows with the desired extreme of a figure first; None if no column holds the figure."""
         sign, figures = 1 if wish.way == ">" else -1, self._figures(wish.role, latest=wish.way == ">")
         return None if figures is None else np.nan_to_num(sign * figures, nan=-np.inf)
 
     def _of_wish(self, wish: Wish, thing: _Phrase | None) -> np.ndarray | None:
-        """Return a mask of the rows that open, close, are shut or compare with a named row as wished; None if there is no such figure."""
+        """Return a mask of the rows that open, close, are shut or compare with a named row as desired; None if there is no such figure."""
         if wish.role == "shut" and self._hours:
             clock = f"{wish.minute // 60 % 24:02}:{wish.minute % 60:02}"
             return self._index.fitting(self._hours[0], OpenAt(op="open_at", time=clock), wanted=False)
@@ -632,7 +632,7 @@ class Query:
         return None if np.isnan(limit) else between(figures, low, high, strict="=" not in wish.way)
 
     def _denied(self, phrases: Sequence[_Phrase]) -> Iterator[tuple[_Phrase, bool]]:
-        """Yield each phrase with whether the text rejects it, as in "no parking"."""
+        """Yield each phrase and whether the text rejects it, as in "no parking"."""
         denials, phrases = Denials(self._text), sorted(phrases)
         denied = [denials.denies(phrase.start, phrase.end) for phrase in phrases]
         joined = [denials.goes_on(first.end, second.start) for first, second in pairwise(phrases)]
@@ -643,7 +643,7 @@ class Query:
         yield from zip(phrases, denied, strict=True)
 
     def _of_phrase(self, phrase: _Phrase, *, denied: bool) -> tuple[object, np.ndarray]:
-        """Return a key for a phrase's condition and a mask of the rows that fulfil it; if denied, of those that lack it."""
+        """Return a key for a phrase's condition and a mask of the rows that fulfil it; for a denied phrase, of the rows that lack it."""
         key = phrase.key
         if phrase.trait:
             meanings = self._lexicon.traits.get(key, [])
@@ -662,7 +662,7 @@ class Query:
         return ("words", phrase.trait, group, denied), mask
 
     def _of_meaning(self, meaning: PhraseMeaning, *, denied: bool) -> np.ndarray:
-        """Return a mask of the rows that fulfil a phrase's condition; if denied, of those that are known not to."""
+        """Return a mask of the rows that fulfil a phrase's condition; for a denied phrase, of the rows that certainly do not."""
         column, match = meaning
         if not isinstance(match, Equal):
             return self._index.fitting(column, match, wanted=not denied)
@@ -672,7 +672,7 @@ class Query:
         return ~mask if denied else mask
 
     def _of_bound(self, bound: AskedBound) -> tuple[object, np.ndarray] | None:
-        """Return a key for a bound on a figure and a mask of the rows that keep it; None if no column holds such a figure."""
+        """Return a key for a bound on a figure and a mask of the rows within it; None if no column holds such a figure."""
         column = self._column_of(bound)
         if column is None:
             return None
@@ -683,7 +683,7 @@ class Query:
         )
 
     def _column_of(self, bound: AskedBound) -> str | None:
-        """Return the column that a bound applies to, by its role, its unit, or the range of its figures; None if none fits."""
+        """Return the column to which a bound applies, by its role, its unit, or the range of its figures; None if none matches."""
         value = bound.low if bound.low is not None else bound.high or 0
         figures = {column: field for column, field in self._fields.items() if field.holds == "figure"}
         stars = [column for column, field in figures.items() if field.unit == "star"]
@@ -709,7 +709,7 @@ class Query:
         return bool(len(figures) and np.min(figures) <= value <= np.max(figures))
 
     def _of_opening(self, opening: Opening) -> Iterable[tuple[object, np.ndarray]]:
-        """Yield a key and a mask of rows for a condition on opening hours; nothing if no column holds hours or no time is known."""
+        """Yield a key and a mask of rows for a condition on opening hours; nothing if no column holds hours or the time is unknown."""
         minutes = opening.minutes or (() if self._minute is None else (self._minute,))
         if minutes and self._hours:
             join = np.logical_and if opening.every else np.logical_or
@@ -719,7 +719,7 @@ class Query:
 
 
 def _spans(things: Iterable[Any]) -> list[tuple[int, int]]:
-    """Return where some things stand in a text."""
+    """Return the places of some things in a text."""
     return [(thing.start, thing.end) for thing in things]
 
 
@@ -729,7 +729,7 @@ def _covers(spans: Iterable[tuple[int, int]], thing: Any) -> bool:
 
 
 def _within(phrase: _Phrase, spans: Iterable[tuple[int, int]]) -> bool:
-    """Return whether a phrase overlaps one of some spans; a phrase that contains a span and is longer does not count."""
+    """Return whether a phrase overlaps one of some spans; a phrase that fully contains a shorter span does not count."""
     return any(
         phrase.start < end
         and start < phrase.end
@@ -757,7 +757,7 @@ _AS_TEXT = ParameterMatch()
 
 
 class RankedParts:
-    """The parts of a table, each with its index, which is made or opened on first use.
+    """The parts of a table, each with an index that is created or opened on first use.
 
     Args:
         rows: the rows; those of a large table stay in their file, and so does the index.
@@ -789,7 +789,7 @@ class RankedParts:
         self._by_form: dict[str, dict[Any, list[str]]] = {}
 
     def index(self, part: str) -> PartIndex:
-        """Return the index of a part, made on first use; indexes unused for longest are dropped when too many rows are in memory."""
+        """Return the index of a part, created on first use; the least recently used indexes are dropped if memory holds too many rows."""
         with self._lock:
             index = self._indexes.pop(part, None)
             if index is None:
@@ -801,7 +801,7 @@ class RankedParts:
             return index
 
     def _made(self, part: str) -> PartIndex:
-        """Build the index of a part; for a large table, take it from its cache file if there is one."""
+        """Build the index of a part; for a large table, load it from its cache file if there is one."""
         fields, book = self.answer.fields, self.lexicon.book
 
         def make() -> Arrays:
@@ -826,7 +826,7 @@ class RankedParts:
         return self.rows[int(self.places[part][at])]
 
     def with_form(self, match: ParameterMatch) -> Mapping[Any, list[str]]:
-        """Return the parts by each form in which their names are compared under a parameter's rule."""
+        """Return the parts by each compared form of their names under a parameter's rule."""
         key = canonical_json(match.to_json())
         if key not in self._by_form:
             forms: dict[Any, list[str]] = {}
@@ -850,7 +850,7 @@ class RankedParts:
 
 
 class RankedCall(TableCall[RankedAnswer]):
-    """One call of a tool that answers with the rows that fit a text best.
+    """One call of a tool that answers with the rows that best match a text.
 
     Args:
         parts: the parts of the table as the case sees it.
@@ -878,7 +878,7 @@ class RankedCall(TableCall[RankedAnswer]):
         self._match = spec.rule(self._parameter) if self._parameter else _AS_TEXT
 
     def result(self) -> Json:
-        """Return the wanted page of the rows that fit best, in the form that the tool declares. Raises UnanswerableError."""
+        """Return the requested page of the best rows, in the form that the tool declares. Raises UnanswerableError."""
         part, order = self.order()
         rows = [self._parts.row(part, at) for at in self._page(order)]
         return self._result(
@@ -886,12 +886,12 @@ class RankedCall(TableCall[RankedAnswer]):
         )
 
     def ids(self, most: int) -> tuple[str, ...]:
-        """Return the ids of the rows that fit best, the best first. Raises UnanswerableError."""
+        """Return the ids of the best rows, best first. Raises UnanswerableError."""
         part, order = self.order(most)
         return tuple(str(self._parts.row(part, at)[self._answer.id]).strip() for at in order)
 
     def order(self, most: int | None = None) -> tuple[str, list[int]]:
-        """Return the part that is searched and its best rows, up to ``most`` or the wanted page. Raises UnanswerableError."""
+        """Return the searched part and its best rows, up to ``most`` or the requested page. Raises UnanswerableError."""
         name = self._answer.text
         text = str(self._given(name) or "")
         if not text.strip():
@@ -932,7 +932,7 @@ class RankedCall(TableCall[RankedAnswer]):
         return Query(text, index, self._parts.lexicon, vocabulary=self._vocabulary, minute=minute, skip=skip)
 
     def _parts_named(self, given: Json) -> list[str]:
-        """Return the parts that a value names, in any spelling or by a synonym; empty if it names none."""
+        """Return the parts that a value names, in any spelling or by a synonym; empty if there are none."""
         forms = self._parts.with_form(self._match)
         parts = sorted({part for form in canonical_values(given, self._match) for part in forms.get(form, ())})
         if not parts and isinstance(given, str):
@@ -941,7 +941,7 @@ class RankedCall(TableCall[RankedAnswer]):
         return parts
 
     def _by_parameter(self) -> str:
-        """Return the part that the parameter names, empty if none is given. Raises UnanswerableError if none or several fit."""
+        """Return the part in the parameter, empty if none is given. Raises UnanswerableError unless exactly one part matches."""
         name = self._parameter
         given = self._given(name) if name else None
         parts = [] if given is None else self._parts_named(given)
@@ -991,7 +991,7 @@ class RankedCall(TableCall[RankedAnswer]):
 
 
 class Ranker:
-    """Ranks rows as a ranked tool of a suite does, without a case: to measure the tool, or to replace its ranking.
+    """Ranks rows like a ranked tool of a suite, without a case: to measure the tool, or to replace its ranking.
 
     Args:
         suite: the suite.
@@ -1020,7 +1020,7 @@ class Ranker:
     def rank(
         self, text: str, part: str = "", *, limit: int = 20, filters: Mapping[str, Json] | None = None
     ) -> tuple[str, ...]:
-        """Return the ids of the rows that fit a text best, the best first.
+        """Return the ids of the rows that best match a text, best first.
 
         Args:
             text: the free text.
@@ -1050,7 +1050,7 @@ class Ranker:
         return ranked.order(1)[0]
 
     def rows(self, part: str) -> Iterator[JsonObject]:
-        """Yield the rows of a part, in the order of their ids; one at a time, however many there are."""
+        """Yield the rows of a part one by one, in the order of their ids."""
         return (self._parts.row(part, at) for at in range(len(self._parts.places[part])))
 
     def _call(self, ground: CaseTables, call: SpecCall, part: str = "") -> RankedCall:
@@ -1064,7 +1064,7 @@ def vocabulary_of(manifest: SuiteManifest) -> Vocabulary:
 
 
 def ranked_parts(ground: CaseTables, answer: RankedAnswer) -> RankedParts:
-    """Return the parts of a ranked table as a case sees it; cases that do not change the table share them."""
+    """Return the parts of a ranked table in a case; cases that do not change the table share them."""
     words = ground.view(answer.words).parts[0].table.rows if answer.words else ()
 
     def make(rows: Sequence[JsonObject]) -> RankedParts:

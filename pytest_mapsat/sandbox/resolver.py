@@ -65,7 +65,7 @@ class SandboxAnswer:
     writes: str = ""
 
     def step(self, tool: str, arguments: JsonObject, name: str = "", agent: str = "") -> Step:
-        """Return the trajectory step of the call with this answer; ``name``: the id of the call, ``agent``: which of a team called."""
+        """Return the trajectory step of the call with this answer; ``name``: the id of the call, ``agent``: the calling member of a team."""
         return Step(kind="call", id=name, tool=tool, arguments=arguments, agent=agent, **vars(self))
 
 
@@ -80,7 +80,7 @@ _NOTES = {
 
 
 class _Deviation(NamedTuple):
-    """A parameter that differs between a call and a recording, and how."""
+    """A parameter that differs between a call and a recording, and the difference."""
 
     parameter: Parameter
     kind: Kind
@@ -162,17 +162,17 @@ class RecordingEntry:
 
     @cached
     def result_digest(self) -> str:
-        """Return a digest of the result, by which conflicting recordings are distinguished."""
+        """Return a digest of the result, which distinguishes conflicting recordings."""
         return digest(self.recording.result)
 
 
 def recording_key(tool: Tool, recording: Recording) -> str:
-    """Return a short digest of a recording's canonical call, equal for equal requests. Raises ValueError if it cannot be read."""
+    """Return a short digest of a recording's canonical call, equal for equal requests. Raises ValueError if the call is invalid."""
     return RecordingEntry(recording, spec_of(tool).read(recording.arguments, complete=False)).key
 
 
 class _Candidate(NamedTuple):
-    """A recording that may answer, its deviations from the call, and its result without the ``removed`` items not asked for."""
+    """A recording that may answer, its deviations from the call, and its result without the ``removed`` unrequested items."""
 
     entry: RecordingEntry
     deviations: tuple[_Deviation, ...] = ()
@@ -193,12 +193,12 @@ class _Candidate(NamedTuple):
 
     @property
     def blocked(self) -> list[_Deviation]:
-        """Return the deviations that keep the recording from answering."""
+        """Return the deviations that prevent the recording from answering."""
         return [deviation for deviation in self.deviations if deviation.kind == "blocked"]
 
     @property
     def kind(self) -> ProvenanceKind:
-        """Return the provenance kind of an answer of this recording: exact, near or composed."""
+        """Return the provenance kind of an answer from this recording: exact, near or composed."""
         kinds = {deviation.kind for deviation in self.deviations}
         return "composed" if self.removed or kinds & {"wider", "more"} else "near" if kinds else "exact"
 
@@ -245,14 +245,14 @@ class Resolver:
         return alike
 
     def _exact_key(self, call: SpecCall) -> tuple[Canonical, ...]:
-        """Return a key of all values of a call; for places, which are compared by distance, only whether one is given."""
+        """Return a key of all values of a call; for places, which are compared by distance, only their presence."""
         values = list(call.values)
         for index in self.spec.located:
             values[index] = values[index] is not None
         return tuple(values)
 
     def _alike_key(self, call: SpecCall) -> tuple[Canonical, ...]:
-        """Return a key of the parts that even a near answer must share: essential values without tolerance, and the words of texts."""
+        """Return a key of the parts that even a near answer must share: essential exact values, and the words of texts."""
         key: list[Canonical] = []
         for parameter, value in zip(self.spec.parameters, call.values, strict=True):
             if parameter.essential and parameter.plain:
@@ -262,7 +262,7 @@ class Resolver:
         return tuple(key)
 
     def resolve(self, call: SpecCall, writes: str = "") -> SandboxAnswer:
-        """Return the answer to a call: of an exact recording, else of a near one, else a miss.
+        """Return the answer to a call: from an exact recording, otherwise from a near recording, otherwise a miss.
 
         Args:
             call: what was asked.
@@ -271,7 +271,7 @@ class Resolver:
         return self.exactly(call, writes) or self._nearly(call, writes) or self._miss(call, writes)
 
     def exactly(self, call: SpecCall, writes: str = "") -> SandboxAnswer | None:
-        """Return the answer of the recording of this very call; None if there is none. Arguments as for ``resolve``."""
+        """Return the answer from the recording of exactly this call; None if there is none. Arguments as for ``resolve``."""
         entries = [
             entry
             for entry in self._exact.get(self._exact_key(call), ())
@@ -282,7 +282,7 @@ class Resolver:
         return self._answer(call, whole) if whole else None
 
     def _nearly(self, call: SpecCall, writes: str) -> SandboxAnswer | None:
-        """Return the answer of the nearest recording that can be cut to what was asked; None if there is none."""
+        """Return the answer from the nearest recording that can be cut to the request; None if there is none."""
         reached = (
             self._candidate(call, entry)
             for entry in self._alike.get(self._alike_key(call), ())
@@ -301,12 +301,12 @@ class Resolver:
         return _Candidate(entry, tuple(_deviations(self.spec, call, entry.call)))
 
     def _served(self, call: SpecCall, candidates: Iterable[_Candidate]) -> list[_Candidate]:
-        """Return the candidates with their results cut to what was asked, without those that cannot be cut."""
+        """Return the candidates with their results cut to the request, except candidates that cannot be cut."""
         cut = (self._cut(call, candidate) for candidate in candidates)
         return [candidate for candidate in cut if not isinstance(candidate, str)]
 
     def _cut(self, call: SpecCall, candidate: _Candidate) -> _Candidate | str:
-        """Return a candidate with its result cut to what was asked, or a text that says why it cannot be cut."""
+        """Return a candidate with its result cut to the request, or a text that explains why this is impossible."""
         recorded = candidate.entry.call
         result, removed = candidate.entry.recording.result, 0
         for index, parameter in self.spec.cutters:
@@ -328,13 +328,13 @@ class Resolver:
     def _circle(
         self, rule: CutByDistance, asked: float, made_for: float, call: SpecCall, recorded: SpecCall
     ) -> _Circle:
-        """Return the circle that was asked for, and how it differs from the recorded one."""
+        """Return the requested circle, and its difference from the recorded circle."""
         centre = next((at for at in self.spec.located if self.spec.parameters[at].name == rule.centre), None)
         here, there = (None, None) if centre is None else (call.values[centre], recorded.values[centre])
         return _Circle(here, asked, _apart_m(here, there) or 0.0, narrower=asked < made_for)
 
     def _answer(self, call: SpecCall, served: Sequence[_Candidate]) -> SandboxAnswer:
-        """Return the answer of the recorded call that most recordings agree on; on a tie, the one with the smallest digest.
+        """Return the answer on which most recordings of the call agree; on a tie, the one with the smallest digest.
 
         Several recordings of one call answer in their order, one each time, and the last one from then on: what is polled changes.
         """
@@ -396,7 +396,7 @@ class Resolver:
         fewest = min(candidate[:2] for candidate in candidates)
 
         def remoteness(candidate: _Candidate) -> tuple[float, float, str]:
-            """Return a sort key for a candidate: how different its words are, how far off it is, then its key."""
+            """Return a sort key for a candidate: its difference in words, its distance, then its key."""
             unlike = sum(1 - (_score(rival, call, candidate.entry.call) or 0) for rival in candidate.deviations)
             distance = sum(rival.distance or 0 for rival in candidate.deviations)
             return round(unlike, 6), round(distance, 1), candidate.entry.key
@@ -413,7 +413,7 @@ def _variants(recording: Recording) -> Iterator[JsonObject]:
 
 
 def _difference(deviation: _Deviation, asked: SpecCall, recorded: SpecCall, note: str = "") -> Difference:
-    """Return a deviation as a difference of the trajectory, with both values as they were written."""
+    """Return a deviation as a difference in the trajectory, with both original values."""
     parameter, score = deviation.parameter, _score(deviation, asked, recorded)
     return Difference(
         parameter=parameter.name,
@@ -435,11 +435,11 @@ def _score(deviation: _Deviation, asked: SpecCall, recorded: SpecCall) -> float 
 
 
 class _CannotCutError(Exception):
-    """A recorded result cannot be cut to the request; the message says why."""
+    """A recorded result cannot be cut to the request; the message gives the reason."""
 
 
 class _Circle(NamedTuple):
-    """The circle that was asked for, how far its centre is ``moved`` from the recorded one, and whether it is ``narrower``."""
+    """The requested circle, how far its centre is ``moved`` from the recorded centre, and whether it is ``narrower``."""
 
     centre: Point | None
     radius: float
@@ -448,7 +448,7 @@ class _Circle(NamedTuple):
 
 
 def _cut_to_circle(result: Json, rule: CutByDistance, circle: _Circle) -> tuple[Json, int]:
-    """Return a result without the items outside the circle, and how many were removed; the rest is shared with the recorded result.
+    """Return a result without the items outside the circle, and the number of removed items; the rest is shared with the recording.
 
     A list for a greater radius that gives distances may be cut only where it is sorted by them: then it holds the nearest first, and
     nothing nearer is missing. Where the result holds no such list there is nothing that could lie outside.
@@ -476,7 +476,7 @@ def _cut_to_circle(result: Json, rule: CutByDistance, circle: _Circle) -> tuple[
 
 
 def _is_inside(item: Json, rule: CutByDistance, circle: _Circle) -> bool:
-    """Return whether an item surely lies in the circle: by its own point, else by its distance plus how far the centre moved."""
+    """Return whether an item surely lies in the circle: by its own point, otherwise by its distance plus the centre's shift."""
     apart = number(_at(item, rule.distance)) if rule.distance else None
     own = point_of(_at(item, rule.point)) if rule.point else None
     own = point_of([_at(item, rule.lon), _at(item, rule.lat)]) if rule.lon and rule.lat else own
@@ -487,7 +487,7 @@ def _is_inside(item: Json, rule: CutByDistance, circle: _Circle) -> bool:
 
 
 def _cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorded: Iterable[str]) -> tuple[Json, int]:
-    """Return a result without the elements with labels not asked for, and how many were removed; the rest is shared.
+    """Return a result without elements whose labels were not requested, and the number of removed elements; the rest is shared.
 
     A recording for more members is not cut where one has no label, or where the result has nothing for one that was asked for.
     """
@@ -510,7 +510,7 @@ def _cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorde
 
 
 def _label(element: Json, labels: Iterable[str]) -> str | None:
-    """Return the label that a text, or the first text of a list, begins with; None if there is none."""
+    """Return the label at the beginning of a text, or of the first text in a list; None if there is none."""
     text = element[0] if isinstance(element, list) and element else element
     return next((label for label in labels if text.startswith(label)), None) if isinstance(text, str) else None
 

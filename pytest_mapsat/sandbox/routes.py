@@ -102,7 +102,7 @@ class Computed:
         return RankedCall(self._ground, answer, spec, call, parts, vocabulary=vocabulary_of(self._manifest)).result()
 
     def _router(self, name: str) -> Router:
-        """Return the router of a tool, made on first use. Raises ValueError if the tool does not answer with routes."""
+        """Return the router of a tool, created on first use. Raises ValueError if the tool does not answer with routes."""
         if name not in self._routers:
             answer = self._tools[name].answer
             if not isinstance(answer, RoutesAnswer):
@@ -127,7 +127,7 @@ class Way(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """Return the cost by which the quickest way is found: the minutes, plus a trace of the metres to break ties."""
+        """Return the cost for finding the quickest way: the minutes, plus a tiny share of the metres to break ties."""
         return self.minutes + self.metres * _SHORTER
 
 
@@ -140,7 +140,7 @@ class Route(NamedTuple):
 
 
 class Network:
-    """The network of one mode, made of the rows that may be used; ``answer`` says which columns hold what."""
+    """The network of one mode, built from usable rows; ``answer`` assigns the columns."""
 
     def __init__(self, rows: Iterable[JsonObject], answer: RoutesAnswer) -> None:
         self._places: dict[Point, int] = {}
@@ -153,7 +153,7 @@ class Network:
             self._between.setdefault((way.origin, way.destination), []).append(at)
 
     def _directed(self, row: JsonObject, answer: RoutesAnswer) -> Iterator[Way]:
-        """Yield a row as ways: one in each direction that it can be used in; none if its ends or figures are missing."""
+        """Yield a row as one way for each usable direction; none if its ends or figures are missing."""
         ends = point_of(row.get("from")), point_of(row.get("to"))
         metres, minutes = number(row.get(answer.metres)), number(row.get(answer.minutes))
         if ends[0] is None or ends[1] is None or metres is None or minutes is None:
@@ -164,7 +164,7 @@ class Network:
             yield Way(destination, origin, minutes, metres, row)
 
     def joints(self, spot: Point, reach_m: float) -> _Joints:
-        """Return where a trip from a spot may enter the network: (0 metres, point) if one is very near, else the nearest few in reach."""
+        """Return the points where a trip from a spot may enter the network: (0 metres, point) if one is very near, otherwise the nearest few."""
         here = self._index.nearest(spot, _SNAP_M)
         return [(0.0, here[0][1])] if here else self._index.nearest(spot, reach_m, _JOINTS)
 
@@ -177,7 +177,7 @@ class Network:
         )
 
     def routes(self, origins: _Joints, destinations: _Joints, local: Local, most: int) -> list[Route]:
-        """Return up to ``most`` routes: the quickest, then each time the quickest without the slowest named way of the one before."""
+        """Return up to ``most`` routes, quickest first; each next route avoids the slowest named way of the previous one."""
         routes: list[Route] = []
         barred: set[str] = set()
         while len(routes) < most:
@@ -205,7 +205,7 @@ class Network:
         return min(routes, key=lambda route: route.minutes + route.metres * _SHORTER, default=None)
 
     def _path(self, origin: int, destination: int, costs: Sequence[float]) -> list[Way] | None:
-        """Return the ways of the quickest path between two points of the network; None if there is none without barred ways."""
+        """Return the ways of the quickest path between two points of the network; None if all paths use barred ways."""
         if origin == destination:
             return []
         from rustworkx import dijkstra_shortest_paths  # noqa: PLC0415 - heavy; only loaded where a route is asked for
@@ -236,7 +236,7 @@ class Router:
         self._networks: dict[tuple[str, frozenset[str]], Network] = {}
 
     def _network(self, mode: str, avoided: frozenset[str]) -> Network:
-        """Return the network of a mode without the ways that have a value in an avoided column; each is made once."""
+        """Return the network of a mode without the ways that have a value in an avoided column; cached."""
         if (mode, avoided) not in self._networks:
             self._networks[mode, avoided] = Network(
                 (row for row in self._open if mode in texts(row.get("mode")) and not any(map(row.get, avoided))),
@@ -264,7 +264,7 @@ class Router:
         return {**echoed, "routes": routes}
 
     def end(self, value: Json, name: str) -> Point:
-        """Return the point that a value means: a point in any form, or that of a place, by id or name. Raises UnanswerableError."""
+        """Return the point for a value: a point in any form, or that of a place, by id or name. Raises UnanswerableError."""
         spot = point_of(value)
         if spot is not None:
             return spot
@@ -275,7 +275,7 @@ class Router:
     def between(
         self, origin: Point, destination: Point, mode: str, avoided: frozenset[str] = frozenset()
     ) -> list[JsonObject]:
-        """Return the routes between two points, quickest first. Raises UnanswerableError if too far apart or no way is known."""
+        """Return the routes between two points, quickest first. Raises UnanswerableError if they are too far apart or no way is known."""
         answer, local = self._answer, self._answer.local[mode]
         apart = distance_m(*origin, *destination)
         if apart > BEYOND_M:
@@ -299,7 +299,7 @@ class Router:
         return route[self._answer.metres], route[self._answer.minutes]
 
     def _shown(self, route: Route, apart: float) -> JsonObject:
-        """Return a route as it appears in a result: the names of its ways, metres, minutes and the declared sums and minima."""
+        """Return a route for a result: the names of its ways, metres, minutes and the declared sums and minima."""
         answer = self._answer
         names = [str(way.row[WAY_NAME]) for way in route.ways if way.row.get(WAY_NAME)]
         result: JsonObject = {WAY_NAME: ", ".join(dict.fromkeys(names))} if names else {}

@@ -111,13 +111,13 @@ def point_index(table: Table, lon: str, lat: str) -> PointIndex:
 
 
 def _point(row: JsonObject, lon: str, lat: str) -> Point | None:
-    """Return the point in two columns of a row; None if it has none."""
+    """Return the point in two columns of a row; None if there is none."""
     east, north = number(row.get(lon)), number(row.get(lat))
     return None if east is None or north is None else (east, north)
 
 
 class RowPlace(NamedTuple):
-    """A row that a value means, with its id and point; or a point without a row."""
+    """A row identified by a value, with its id and point; or a point without a row."""
 
     id: str
     point: Point | None
@@ -136,18 +136,18 @@ class CaseTables:
         self._views: dict[str, View] = {}
 
     def view(self, name: str) -> View:
-        """Return a table as the case sees it, with its overlays; made on first use."""
+        """Return a table with the overlays of the case; created on first use."""
         if name not in self._views:
             laid_on = [overlay for overlay in self._overlays if overlay.table == name]
             self._views[name] = View(self._tables[name], laid_on)
         return self._views[name]
 
     def wordbook(self, name: str | None) -> Wordbook:
-        """Return the declared words in a table, made once for all cases; an empty wordbook if no table is named."""
+        """Return the declared words in a table, cached for all cases; an empty wordbook if no table is named."""
         return (self._tables[name] if name else _NO_WORDS).index("wordbook", Wordbook)
 
     def places(self, value: Json, reference: Reference) -> list[RowPlace]:
-        """Return the rows that a value means: by id, else by point or user location, else by name; a point with no row near is kept."""
+        """Return the rows that a value identifies: by id, by point or user location, or by name; keep a point without a nearby row."""
         view = self.view(reference.table)
         if isinstance(value, str) and (row := _by_id(view, reference.id, value.strip())):
             return [_place(row, reference)]
@@ -161,7 +161,7 @@ class CaseTables:
         return [_place(part.table.rows[hit.row], reference) for part, hit in hits if hit.rank == best]
 
     def _here(self, value: Json, reference: Reference) -> Point | None:
-        """Return the point of the user if a value names the user's location; else None."""
+        """Return the point of the user if a value names the user's location; otherwise None."""
         location = self.context.location
         if location is None or not isinstance(value, str):
             return None
@@ -179,7 +179,7 @@ class CaseTables:
     def find(
         self, view: View, columns: Searched, text: str, keep: Keep | None = None
     ) -> list[tuple[TablePart, RowHit]]:
-        """Return the rows of a view that a text means, best first. ``keep`` says whether the rest of the call leaves a row."""
+        """Return the rows of a view that a text describes, best first. ``keep``: whether the rest of the call allows a row."""
         if len(text) > _LONGEST:
             raise UnanswerableError(f"a text of {len(text)} characters is too long to be looked up; at most {_LONGEST}")
         book = self.wordbook(columns.words)
@@ -191,7 +191,7 @@ class CaseTables:
                 index = part.table.index(key, lambda rows: SearchIndex(rows, columns, book))
 
                 def is_left(at: int, part: TablePart = part) -> bool:
-                    """Return whether the case has a row of this part and the rest of the call leaves it."""
+                    """Return whether the case has a row of this part and the rest of the call allows the row."""
                     return at not in part.gone and (keep is None or keep(part, at))
 
                 yield from ((part, hit) for hit in index.find(asked, part.gone, is_left))
@@ -204,7 +204,7 @@ class CaseTables:
         return sorted(meant, key=lambda placed: (placed[1].rank, placed[0].order[placed[1].row]))
 
     def unknown(self, value: Json, reference: Reference) -> UnanswerableError:
-        """Return the error that a value means no row, with similar ids as a hint."""
+        """Return the error that a value identifies no row, with similar ids as a hint."""
         ids = [str(row[reference.id]) for row in self.view(reference.table).rows() if reference.id in row]
         hint = did_you_mean(value, ids) if isinstance(value, str) else ""
         return UnanswerableError(f"nothing is known as {shown(value)}{f' ({hint})' if hint else ''}")
@@ -220,12 +220,12 @@ def _by_id(view: View, column: str, value: str) -> JsonObject | None:
 
 
 def _as_text(value: Json) -> tuple[str]:
-    """Return a value as text in a tuple, the key by which rows are looked up."""
+    """Return a value as text in a tuple, for use as a look-up key of rows."""
     return (str(value),)
 
 
 def _by_point(view: View, reference: Reference, spot: Point) -> list[RowPlace]:
-    """Return the row nearest to a point within reach, else the point alone; empty if the rows have no points."""
+    """Return the row nearest to a point within reach, otherwise only the point; empty if the rows have no points."""
     if reference.lon is None or reference.lat is None:
         return []
     near = [
@@ -239,13 +239,13 @@ def _by_point(view: View, reference: Reference, spot: Point) -> list[RowPlace]:
 
 
 def _place(row: JsonObject, reference: Reference) -> RowPlace:
-    """Return a row as a place, with its id and its point (None if it has none)."""
+    """Return a row as a place, with its id and its point (None if there is none)."""
     at = _point(row, reference.lon, reference.lat) if reference.lon and reference.lat else None
     return RowPlace(str(row.get(reference.id, "")), at, row)
 
 
 def place_of(ground: CaseTables, value: Json, reference: Reference, name: str) -> tuple[RowPlace, Point]:
-    """Return the one place that a value means, and its point. Raises UnanswerableError if it means none or several."""
+    """Return the only place that a value identifies, and its point. Raises UnanswerableError if there are none or several."""
     places = [(place, place.point) for place in ground.places(value, reference) if place.point is not None]
     if not places:
         raise ground.unknown(value, reference)
@@ -260,7 +260,7 @@ Answer = TypeVar("Answer", RowsAnswer, RankedAnswer)
 
 
 class TableCall(Generic[Answer]):
-    """One call of a tool that answers with rows of a table: its arguments, its filters and the page that it wants."""
+    """One call of a tool that answers with rows of a table: its arguments, its filters and the requested page."""
 
     def __init__(self, ground: CaseTables, answer: Answer, spec: ToolSpec, call: SpecCall) -> None:
         self._ground = ground
@@ -270,7 +270,7 @@ class TableCall(Generic[Answer]):
         self._echoed: dict[str, Json] = {}
 
     def _given(self, name: str) -> Json:
-        """Return the value that the call gives a parameter, or its default."""
+        """Return the call's value for a parameter, or the default."""
         return self._spec.given(self._call, name)
 
     def _filters(self) -> Iterator[tuple[str, Any, Json]]:
@@ -291,7 +291,7 @@ class TableCall(Generic[Answer]):
         return {**echo, **({answer.count: len(rows)} if answer.count else {}), answer.items: rows}
 
     def _match_of(self, name: str, rule: OnDay | ColumnHolds, given: Json) -> Match:
-        """Return the match that a parameter's value demands of its column. Raises UnanswerableError if the value is not usable."""
+        """Return the match that a parameter's value requires of its column. Raises UnanswerableError for an unusable value."""
         if isinstance(rule, OnDay):
             day = day_of(given, self._ground.context.now, rule.words)
             if day is None:
@@ -303,7 +303,7 @@ class TableCall(Generic[Answer]):
         return Between(op="between", **{"min" if rule.op == "least" else "max": bound})
 
     def _clock(self, name: str, given: Json) -> str:
-        """Return the time of day that a parameter gives, as HH:MM. Raises UnanswerableError if it gives none."""
+        """Return the time of day in a parameter as HH:MM. Raises UnanswerableError if there is none."""
         at_time = moment(given if isinstance(given, str) else number(given))
         clock = at_time.partition("T")[2][:5].replace("24:", "00:") if at_time else ""
         if not clock:
@@ -311,14 +311,14 @@ class TableCall(Generic[Answer]):
         return clock
 
     def _figure(self, name: str, given: Json) -> float:
-        """Return the number that a parameter gives. Raises UnanswerableError if it gives none."""
+        """Return the number in a parameter. Raises UnanswerableError if there is none."""
         bound = number(given)
         if bound is None:
             raise UnanswerableError(f"{name} is {shown(given)}, expected a number")
         return bound
 
     def _wanted(self, match: ParameterMatch, given: Json, held_values: Iterable[Any]) -> frozenset[Any]:
-        """Return the canonical forms that a column value must equal. ``held_values``: those of the column, to recognise places."""
+        """Return the canonical forms that a column value must equal. ``held_values``: the column's values, to recognise places."""
         wanted = canonical_values(given, match)
         if match.type == "place":
             # Known places of these names, else those whose name is part of what is said ("Larkhaven harbour").
@@ -329,13 +329,13 @@ class TableCall(Generic[Answer]):
         return wanted
 
     def _page(self, rows: Sequence[Item]) -> Sequence[Item]:
-        """Return the rows of the page that the call asks for."""
+        """Return the rows of the requested page."""
         page, limit = self._answer.page, self._answer.limit
         size, place = min(self._whole(page.size, limit), limit), self._whole(page.number, 1)
         return rows[(place - 1) * size : place * size]
 
     def _whole(self, name: str | None, otherwise: int) -> int:
-        """Return the positive whole number that a parameter gives, or ``otherwise`` without one. Raises UnanswerableError."""
+        """Return the positive whole number in a parameter, or ``otherwise`` if there is none. Raises UnanswerableError."""
         given = self._given(name) if name else None
         if given is None:
             return otherwise
@@ -379,7 +379,7 @@ class RowsCall(TableCall[RowsAnswer]):
         raise UnanswerableError(f"nothing is known for {asked or 'this call'}")
 
     def _found(self) -> list[tuple[TablePart, int]]:
-        """Return the rows that pass all filters of the call, those that fit its text best first; set ``note`` if words are left out."""
+        """Return the rows that pass all filters of the call, best text matches first; set ``note`` if words are ignored."""
         keeps: list[Keep] = []
         wording: tuple[Words, str] | None = None
         for name, rule, given in self._filters():
@@ -406,7 +406,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return [(part, at) for _, part, at in sorted(rows, key=lambda row: row[0])]
 
     def _places(self, part: TablePart) -> Iterable[int]:
-        """Return the positions of the rows that a call may be about: narrowed to the ids that it gives where an index knows them."""
+        """Return the positions of the rows that a call may concern, narrowed to its ids if an index exists."""
         if isinstance(part.table.rows, FileRows):
             return range(len(part.table.rows)) if self._with_id is None else self._with_id
         if self._referred is None:
@@ -466,14 +466,14 @@ class RowsCall(TableCall[RowsAnswer]):
         return lambda part, at: indexes[id(part.table)].holds(at, centre, metres)
 
     def _point(self, name: str) -> Point:
-        """Return the point that a parameter gives. Raises UnanswerableError if it gives none."""
+        """Return the point in a parameter. Raises UnanswerableError if there is none."""
         value = self._spec.value(self._call, name)
         if not isinstance(value, tuple):
             raise UnanswerableError(f"{name} is {shown(value)}, expected a point")
         return value[0], value[1]
 
     def _refers(self, name: str, rule: Refers, given: Json) -> Keep:
-        """Return a test of whether a row's column has the id of a place that a parameter means. Raises UnanswerableError."""
+        """Return a test of whether a row's column has the id of a place in a parameter. Raises UnanswerableError."""
         ids = {place.id for place in self._ground.places(given, rule.to) if place.id}
         if rule.unknown == "error" and not ids:
             raise self._ground.unknown(given, rule.to)
@@ -495,14 +495,14 @@ class RowsCall(TableCall[RowsAnswer]):
         return rows
 
     def _shown(self, part: TablePart, at: int) -> JsonObject:
-        """Return a row with the columns and the computed fields that the tool shows."""
+        """Return a row with the tool's declared columns and computed fields."""
         row = part.table.rows[at]
         names = self._answer.show or (*row, *(name for name in self._answer.compute if name not in row))
         values = {name: self._value(part, at, name) for name in names}
         return {name: fresh(value) for name, value in values.items() if value is not None or name in row}
 
     def _value(self, part: TablePart, at: int, name: str) -> Any:
-        """Return the value of a column or of a computed field in a row; None if the row has none."""
+        """Return the value of a column or of a computed field in a row; None if there is none."""
         row = part.table.rows[at]
         rule = self._answer.compute.get(name)
         if rule is None:
@@ -520,7 +520,7 @@ class RowsCall(TableCall[RowsAnswer]):
         return _next_times(row[rule.column], rule, minute)
 
     def _of_route(self, row: JsonObject, rule: OfRoute) -> Json:
-        """Return a figure of the quickest route between two parameters, priced by a row's own columns where declared."""
+        """Return a figure of the quickest route between two parameters, priced by a row's own columns if declared."""
         route = self._quickest(rule.routes, self._given(rule.origin), self._given(rule.destination), rule.mode)
         figure = number(route[rule.give]) or 0
         if rule.per_km is not None:
@@ -531,7 +531,7 @@ class RowsCall(TableCall[RowsAnswer]):
 
 
 def canonical_values(value: Json, match: ParameterMatch) -> frozenset[Any]:
-    """Return the canonical forms of a column's value (of each member of a list), as a parameter is compared; empty if none fits."""
+    """Return the canonical forms of a column's value (of each member of a list) for comparison; empty if there are none."""
     forms = set()
     for member in value if isinstance(value, list) else (value,):
         try:
@@ -552,7 +552,7 @@ def _next_times(timetable: Mapping[str, Sequence[str]], rule: NextTimes, now: in
 
 
 def shape_of(tool: Tool, rows: Mapping[str, Iterable[JsonObject]]) -> Json:
-    """Return a made-up result with every field that an answer of the tool may have; None if the tool computes none.
+    """Return a made-up result with every possible field of a tool's answer; None if the tool computes none.
 
     It is for those who check declarations and paths without a call. ``rows`` are those of each table, with those that overlays bring.
     """
@@ -589,7 +589,7 @@ def _every(rows: Iterable[JsonObject]) -> JsonObject:
 
 
 def _merged(left: Json, right: Json) -> Json:
-    """Return a value with everything that two values of a column hold: objects are merged, lists of objects become one object."""
+    """Return a value with everything from two values of a column: objects are merged, lists of objects become one object."""
     if isinstance(left, dict) and isinstance(right, dict):
         return {**left, **{key: _merged(left.get(key), value) for key, value in right.items()}}
     if isinstance(right, list) and right and isinstance(right[0], dict):

@@ -31,7 +31,7 @@ Meant = TypeVar("Meant")
 
 
 class Phrase(NamedTuple):
-    """A declared phrase: the sort that it means (None: words that may be absent), and whether it says "close to"."""
+    """A declared phrase: the sort that it denotes (None: words that may be absent), and whether it means "close to"."""
 
     sort: str | None
     near: bool = False
@@ -39,7 +39,7 @@ class Phrase(NamedTuple):
 
 @dataclass(frozen=True)
 class Wording:
-    """A text taken apart by the declared words.
+    """A text split by the declared words.
 
     Attributes:
         sorts: the sorts of things that it names, in their order, each once.
@@ -55,12 +55,12 @@ class Wording:
 
     @property
     def joined(self) -> str:
-        """Return the text without spaces and words that may be absent, the form in which whole names are compared."""
+        """Return the text without spaces and optional words, the form for comparing whole names."""
         return "".join(self.words)
 
 
 class Wordbook:
-    """The declared words of a suite, by which texts are taken apart.
+    """The declared words of a suite, which are used to split texts.
 
     Args:
         rows: of a table of words. ``sort`` with ``words``: what a sort of things is called, in all languages; ``absent``: words that
@@ -80,14 +80,14 @@ class Wordbook:
         self.read = lru_cache(maxsize=4096)(self._read)
 
     def stems(self, text: str) -> Iterator[str]:
-        """Yield the words of a text as they are compared: folded, without plural and genitive, in one spelling."""
+        """Yield the words of a text in compared form: folded, without plural and genitive, in one spelling."""
         for word in tokens(text):
             if word != "s":  # what an apostrophe cuts off
                 stem = word if is_run(word) else _stem(word)
                 yield self._spelt.get(stem, stem)
 
     def _declare(self, text: str, phrase: Phrase) -> None:
-        """Add a phrase, by its stems or as a Chinese run; of several equal ones the first counts."""
+        """Add a phrase, by its stems or as a Chinese run; the first of several equal phrases counts."""
         words = tuple(self.stems(text))
         if len(words) == 1 and is_run(words[0]):
             self._runs.setdefault(words[0], phrase)
@@ -101,7 +101,7 @@ class Wordbook:
         return " ".join(respelt) if respelt != words else ""
 
     def _read(self, text: str) -> Wording:
-        """Return a text taken apart; longer phrases are found first."""
+        """Return a text split into phrases, longer phrases first."""
         sorts: dict[str, None] = {}
         rest: list[str] = []
         words: list[str] = []
@@ -117,7 +117,7 @@ class Wordbook:
         return Wording(tuple(sorts), tuple(rest), tuple(words), near)
 
     def _pieces(self, words: tuple[str, ...]) -> Iterator[tuple[str, Phrase | None]]:
-        """Yield the declared phrases in a sequence of words, and the words between them with None."""
+        """Yield the declared phrases in a sequence of words, and the intermediate words with None."""
         for several, phrase in split(words, self._phrases, _MOST_WORDS):
             if phrase is not None:
                 yield "".join(several), phrase
@@ -130,7 +130,7 @@ class Wordbook:
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """Return the known word that a word most likely misspells; the word itself if it is short, Chinese or like no known word."""
+    """Return the known word that a word most likely misspells; the word itself if it is short, Chinese or unlike all known words."""
     from rapidfuzz import fuzz, process  # noqa: PLC0415 - heavy; only loaded where words are unknown
 
     if is_run(word) or len(word) < LEAST_LETTERS:
@@ -140,7 +140,7 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 def split(text: Any, phrases: Mapping[Any, Meant], most: int) -> Iterator[tuple[Any, Meant | None]]:
-    """Yield the declared phrases in a sequence of words or a run, with their meaning, and the pieces between them with None."""
+    """Yield the declared phrases in a sequence of words or a run, with their meaning, and the intermediate pieces with None."""
     at = start = 0
     while at < len(text):
         for length in range(min(most, len(text) - at), 0, -1):
@@ -213,7 +213,7 @@ Scope = Callable[[int], bool]
 
 
 class RowHit(NamedTuple):
-    """A row that a text means. Lower steps and ranks fit better; only the lowest step answers. ``lacking``: words that the row lacks."""
+    """A row that matches a text. Lower steps and ranks match better; only the lowest step answers. ``lacking``: words missing in the row."""
 
     step: int
     rank: float
@@ -308,11 +308,11 @@ class SearchIndex:
 
     @cached_property
     def _known(self) -> tuple[str, ...]:
-        """Return the longer words of the rows, from which unknown words may be corrected; Chinese runs excluded."""
+        """Return the longer words of the rows, used to correct unknown words, without Chinese runs."""
         return tuple(word for word in self._by_word if len(word) >= LEAST_LETTERS and not is_run(word))
 
     def find(self, text: str, gone: Container[int], scope: Scope) -> list[RowHit]:
-        """Return the rows that a text means; empty if it means none.
+        """Return the rows that a text describes; empty if there are none.
 
         Args:
             text: what was asked.
@@ -334,7 +334,7 @@ class SearchIndex:
         return having or _within(self._spelt_alike(text), scope)
 
     def _exact(self, text: str) -> list[RowHit]:
-        """Return hits for the rows with exactly this name, then for those with all its words in a name; empty if none has the name."""
+        """Return hits for the rows with exactly this name, then for those with all its words in a name; empty if there are none."""
         whole = normalise(text)
         bare = normalise(text.strip()[4:]) if text.strip().lower().startswith("the ") else whole
         rows = self._by_name.get(whole) or self._by_name.get(bare)
@@ -345,14 +345,14 @@ class SearchIndex:
         return [RowHit(0, 0 if at in rows else 1, at) for at in dict.fromkeys((*rows, *longer))]
 
     def _rows_with(self, words: Iterable[str]) -> Iterable[int]:
-        """Return the rows that have all of some words; empty if no words are given."""
+        """Return the rows that contain all of some words; empty if no words are given."""
         lists = sorted((self._by_word.get(word, []) for word in words), key=len)
         if not lists:
             return ()
         return set(lists[0]).intersection(*lists[1:]) if len(lists) > 1 else lists[0]
 
     def _mentioned(self, text: str, gone: Container[int]) -> dict[int, str]:
-        """Return the rows with their whole name in a text, and that name; names inside longer names found there are left out."""
+        """Return the rows whose full name occurs in a text, and the name; names inside longer names are omitted."""
         words, whole = frozenset(self._book.stems(text)), normalise(text)
         named_rows: dict[int, str] = {}
         for own, name, at in (named for word in words for named in self._by_rarest.get(word, ())):
@@ -380,7 +380,7 @@ class SearchIndex:
                         yield name, at
 
     def _named_or_near(self, asked: Wording, mentioned: dict[int, str], scope: Scope) -> list[RowHit]:
-        """Return hits for the named rows; if the text also asks for another sort, for the rows of that sort near them."""
+        """Return hits for the named rows; if the text also requests another sort, for rows of that sort near them."""
         others = set(asked.sorts).difference(*(self.entries[at].all_sorts for at in mentioned))
         if others and self._sorted:
             wanted = [at for at, entry in enumerate(self.entries) if others <= entry.all_sorts and others & entry.sorts]
@@ -405,7 +405,7 @@ class SearchIndex:
         )
 
     def _of_sort(self, asked: Wording, scope: Scope) -> list[RowHit]:
-        """Return hits for the rows of all sorts asked for; if there are none, for those of the last sort, which the others qualify."""
+        """Return hits for the rows of all requested sorts; if there are none, for rows of the last sort, which the others qualify."""
         wanted = set(asked.sorts)
         rows = [at for at in self._by_sort.get(asked.sorts[-1], ()) if scope(at)]
         whole = [at for at in rows if wanted <= self.entries[at].sorts]
@@ -414,7 +414,7 @@ class SearchIndex:
         return self._qualified([RowHit(3, 0, at) for at in whole or partly or last], asked.rest, scope)
 
     def _qualified(self, hits: list[RowHit], rest: Sequence[str], scope: Scope) -> list[RowHit]:
-        """Return the hits that have all qualifiers; if none has, all hits, ranked by how many qualifiers they lack."""
+        """Return the hits with all qualifiers; if there are none, all hits, ranked by the number of missing qualifiers."""
         hits = _within(hits, scope)
         wanted = [self._respelt(word) for word in rest]
         if not wanted or not hits:
@@ -425,7 +425,7 @@ class SearchIndex:
         return [RowHit(hit.step + 1, len(lacking[hit]), hit.row, lacking[hit]) for hit in hits]
 
     def _with_words(self, asked: Wording, scope: Scope) -> list[RowHit]:
-        """Return hits for the rows with all words of a text; only those with all in the name, if there are any."""
+        """Return hits for the rows with all words of a text; preferably only those with all words in the name."""
         wanted = [self._respelt(word) for word in asked.rest]
         if not wanted:
             return []
@@ -460,7 +460,7 @@ class SearchIndex:
 
 
 def _within(hits: list[RowHit], scope: Scope) -> list[RowHit]:
-    """Return the hits that the rest of the call leaves."""
+    """Return the hits that the rest of the call allows."""
     return [hit for hit in hits if scope(hit.row)]
 
 

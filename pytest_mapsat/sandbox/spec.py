@@ -53,7 +53,7 @@ class Canoniser:
         self._head = {normalise(word): normalise(head) for head, words in rule.synonyms.items() for word in words}
 
     def __call__(self, value: Json) -> Canonical:
-        """Return the canonical form of a value, None for one that says nothing. Raises UnfitError where it cannot be of the declared type."""
+        """Return the canonical form of a value, None for an empty value. Raises UnfitError if it cannot have the declared type."""
         if value is None or says_nothing(value):
             return None
         if not isinstance(value, (int, float)):
@@ -61,7 +61,7 @@ class Canoniser:
         return self._form(value, self._trimmed)
 
     def _trimmed(self, word: str) -> str:
-        """Return a normalised word as its head word, without declared prefixes and suffixes; it never becomes empty."""
+        """Return a normalised word without declared prefixes and suffixes; the result is never empty."""
         for _ in range(_TRIMS):
             before, word = word, self._head.get(word, word)
             for prefix in self._prefixes:
@@ -81,7 +81,7 @@ def canonical(value: Json, rule: ParameterMatch) -> Canonical:
 
 
 def as_text(value: Json) -> str:
-    """Return a text as it is, a number as text (5.0 as 5). Raises UnfitError if the value is neither text nor a finite number."""
+    """Return a text unchanged, or a number as text (5.0 as 5). Raises UnfitError for any other value."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -136,7 +136,7 @@ def _degrees(value: Json, bound: float) -> Canonical:
 
 
 def _point(value: Json) -> Canonical:
-    """Return a value as a point. Raises UnfitError if it is not one."""
+    """Return a value as a point. Raises UnfitError for any other value."""
     return _or_unfit(point_of(value), 'a point: "lon,lat", [lon, lat] or {"lon", "lat"}')
 
 
@@ -155,13 +155,13 @@ def _points(value: Json, _trim: _Trim) -> Canonical:
 
 
 def _time(value: Json, _trim: _Trim) -> Canonical:
-    """Return a value as an ISO date, time or moment. Raises UnfitError if it is not one."""
+    """Return a value as an ISO date, time or moment. Raises UnfitError for any other value."""
     at = moment(value if isinstance(value, str) else number(value))
     return _or_unfit(at, "a date or time: 2026-05-26, 2026-05-26T09:00:00, 09:00 or epoch milliseconds")
 
 
 def _json(value: Json, _trim: _Trim) -> Canonical:
-    """Return JSON data as canonical text; None if it says nothing. Raises UnfitError if it is not JSON."""
+    """Return JSON data as canonical text; None for an empty value. Raises UnfitError for invalid JSON."""
     try:
         sorted_out = _sorted_out(unpacked(value) if isinstance(value, str) else value)
         return None if says_nothing(sorted_out) else canonical_json(sorted_out)
@@ -219,11 +219,11 @@ _AS_WORDS = ("text", "json", "set")
 
 
 class UnanswerableError(ValueError):
-    """A call that the sandbox refuses as a real service would; the message gives the agent the reason."""
+    """A call that the sandbox refuses like a real service; the message gives the agent the reason."""
 
 
 class BadArgumentsError(ValueError):
-    """A call that the tool cannot take; ``problems`` says why, one sentence each."""
+    """A call that the tool cannot accept; ``problems`` gives the reasons, one sentence each."""
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = tuple(problems)
@@ -232,7 +232,7 @@ class BadArgumentsError(ValueError):
 
 @dataclass(frozen=True)
 class AskedText:
-    """The words of a text, taken apart so that a near answer never drops a word that was asked for.
+    """The words of a text, split so that a near answer never drops a requested word.
 
     Attributes:
         known: the declared words in it, each as its head word, sorted.
@@ -246,11 +246,11 @@ class AskedText:
 
     @cached_property
     def key(self) -> tuple[tuple[str, ...], str]:
-        """Return what two texts must share to ask for the same; quick to compare."""
+        """Return a quick comparison key that two texts must share to request the same."""
         return self.known, "".join(sorted("".join(self.other)))
 
     def same_as(self, asked: AskedText) -> bool:
-        """Return whether both texts ask for exactly the same words, in any order; spaces may have been lost."""
+        """Return whether both texts request exactly the same words, in any order; missing spaces are tolerated."""
         return self.key == asked.key and (
             sorted(self.other) == sorted(asked.other)
             or _made_of(asked.other, "".join(self.other))
@@ -269,7 +269,7 @@ def _made_of(words: Iterable[str], text: str) -> bool:
 
 
 class ParameterLexicon:
-    """The words that a parameter declares: synonyms with their head word, and generic words.
+    """The words that a parameter declares: synonyms with their main word, and generic words.
 
     Longer words are found first, so that a declared word is never cut in two. Chinese words are found anywhere in a
     run, others only as whole words ("shop" is no part of "photoshop").
@@ -283,7 +283,7 @@ class ParameterLexicon:
         self._words = re.compile("|".join(map(_whole, longest_first)) or r"(?!)")
 
     def request(self, text: str) -> AskedText:
-        """Return a text taken apart; a text of only generic words asks for exactly these."""
+        """Return a text split into words; a text of only generic words requests exactly these."""
         spaced = _spaced(text)
         heads = (self._head[match.group()] for match in self._words.finditer(spaced))
         declared = tuple(sorted({head for head in heads if head}))
@@ -301,7 +301,7 @@ def _spaced(text: str) -> str:
 
 
 def _whole(word: str) -> str:
-    """Return a regular expression for a declared word: only as a whole word in scripts with spaces, else anywhere."""
+    """Return a regular expression for a declared word: only as a whole word in scripts with spaces, otherwise anywhere."""
     before = r"(?<![^ ])" if word[0].isascii() else ""
     after = r"(?![^ ])" if word[-1].isascii() else ""
     return before + re.escape(word) + after
@@ -337,7 +337,7 @@ class Fitting:
         self._choices = [Fitting(part, rule) for part in choices if isinstance(part, Mapping)]
 
     def fitted(self, value: Json) -> Json:
-        """Return a value as the schema declares it, at any depth: numeric text as a number, an allowed value in its own spelling."""
+        """Return a value in its declared type at any depth: numeric text as a number, an allowed value in its own spelling."""
         if self._allowed:
             form = self._canonical(value)
             return value if value in self._allowed or form is None else self._spelled.get(form, value)
@@ -358,7 +358,7 @@ class Fitting:
         return value
 
     def _meant(self, text: str) -> Json:
-        """Return the number, truth value, list or object that a text expresses where the schema wants no text; else the text."""
+        """Return the number, truth value, list or object in a text if the schema does not allow text; otherwise the text."""
         kinds = self._kinds
         amount = number(text) if kinds & {"number", "integer"} else None
         if amount is not None:
@@ -372,7 +372,7 @@ class Fitting:
         return members(text) if self._is_set and "array" in kinds else text
 
     def _written(self, amount: float) -> Json:
-        """Return a number as the schema declares it: 5.0 as 5, or as text or a truth value if no number is wanted."""
+        """Return a number in its declared type: 5.0 as 5, or as text or a truth value if the schema does not allow numbers."""
         kinds = self._kinds
         if kinds & {"number", "integer"}:
             return int(amount) if isinstance(amount, float) and amount.is_integer() else amount
@@ -438,7 +438,7 @@ class Parameter:
         self._default = None if latitude else self._canonise(self.default)
 
     def read(self, arguments: Mapping[str, Json]) -> Canonical:
-        """Return the canonical value that a call gives, or that of the default. Raises UnfitError if it is not of the declared type."""
+        """Return the canonical value of a call's argument or of the default. Raises UnfitError if it does not have the declared type."""
         given = arguments.get(self.name)
         if self._latitude is not None:
             lon, lat = self._canonise(given), self._latitude(arguments.get(self.pair or ""))
@@ -454,7 +454,7 @@ class Parameter:
         return self._default if value is None and not self._is_null(arguments) else value
 
     def written(self, arguments: Mapping[str, Json]) -> Json:
-        """Return the value as the call writes it, or the default, for messages; of a pair both values."""
+        """Return the original value in the call, or the default, for messages; both values of a pair."""
         if self.pair is not None:
             point = [arguments.get(self.name), arguments.get(self.pair)]
             return None if point == [None, None] else point
@@ -467,7 +467,7 @@ class Parameter:
 
 
 class SpecCall:
-    """One call of a tool, asked or recorded, with its canonical values."""
+    """One call of a tool, requested or recorded, with its canonical values."""
 
     def __init__(self, arguments: Mapping[str, Json], values: Values) -> None:
         self.arguments = arguments
@@ -475,7 +475,7 @@ class SpecCall:
         self._requests: dict[str, AskedText] = {}
 
     def request(self, parameter: Parameter) -> AskedText:
-        """Return what the text of a parameter asks for; the parameter must have a lexicon and the call a text."""
+        """Return the request in the text of a parameter, which must have a lexicon and a text."""
         request = self._requests.get(parameter.name)
         if request is None:
             lexicon = parameter.lexicon or ParameterLexicon(parameter.rule)
@@ -521,13 +521,13 @@ class ToolSpec:
         return _mapping(self._properties[name])
 
     def _takes_null(self, name: str) -> bool:
-        """Return whether null is a value of a parameter, by its schema; without a schema rule, only if no match is declared."""
+        """Return whether null is a value of a parameter, by its schema; without a type in the schema, only if no match is declared."""
         schema = self._schema(name)
         declared = not _RULES.isdisjoint(schema) or name not in self.tool.match
         return name in self._properties and declared and not any(mismatches(schema, None, root=self.tool.parameters))
 
     def rule(self, name: str) -> ParameterMatch:
-        """Return the matching rule of a parameter: the declared one, else one by the type in its schema."""
+        """Return the matching rule of a parameter: the declared rule, otherwise a rule for the type in its schema."""
         declared = self.tool.match.get(name)
         if declared is not None:
             return declared
@@ -566,7 +566,7 @@ class ToolSpec:
         return SpecCall(arguments, tuple(values))
 
     def fitted(self, arguments: Mapping[str, Json]) -> JsonObject:
-        """Return the arguments of a call as their schemas declare them, without nulls that the schemas do not allow."""
+        """Return the arguments of a call in their declared types, without nulls that the schemas do not allow."""
         return {
             name: self._fittings[name].fitted(value)
             for name, value in arguments.items()
@@ -574,7 +574,7 @@ class ToolSpec:
         }
 
     def limits_broken(self, arguments: Mapping[str, Json]) -> Iterator[str]:
-        """Yield a sentence for each parameter that breaks a limit of its schema. Recorded calls may break them."""
+        """Yield a sentence for each parameter beyond a limit of its schema. Recorded calls may exceed limits."""
         for name, value in arguments.items():
             fitting = self._fittings.get(name)
             # What says nothing is left out, where it may be.
@@ -589,13 +589,13 @@ class ToolSpec:
         return call.values[self._places[name]] if name in self._places else None
 
     def given(self, call: SpecCall, name: str) -> Json:
-        """Return the value of a parameter as the call gives it, else its default; None if it is empty."""
+        """Return the value of a parameter in a call, otherwise its default; None if it is empty."""
         at = self._places.get(name)
         value = self.parameters[at].written(call.arguments) if at is not None else call.arguments.get(name)
         return None if _empty(value) else value
 
     def _unknown(self, name: object) -> str:
-        """Return the message that the tool has no parameter of this name, with a similar one."""
+        """Return the message that the tool has no parameter of this name, with a similar name."""
         return f"unknown parameter {shown(name)} ({did_you_mean(name, self._properties, 'it has')})"
 
 
@@ -619,7 +619,7 @@ def rule_of(tool: Tool, name: str) -> ParameterMatch:
 
 
 def argument_problems(tool: Tool, arguments: Mapping[str, Json]) -> tuple[str, ...]:
-    """Return the reasons why a tool cannot take some arguments, a sentence each; empty if it can."""
+    """Return the reasons why a tool cannot accept some arguments, one sentence each; empty if it can."""
     spec = spec_of(tool)
     try:
         spec.read(arguments)
@@ -629,13 +629,13 @@ def argument_problems(tool: Tool, arguments: Mapping[str, Json]) -> tuple[str, .
 
 
 def _latitude(rule: ParameterMatch, rules: Mapping[str, ParameterMatch]) -> Canoniser | None:
-    """Return what reads the latitude that belongs to a longitude parameter; None if it has none."""
+    """Return the reader of the latitude for a longitude parameter; None if there is none."""
     pair = rules.get(rule.pair or "") if rule.type == "lon" else None
     return None if pair is None else Canoniser(pair)
 
 
 def _mapping(value: Json) -> Mapping[str, Any]:
-    """Return a mapping as it is, and an empty one for anything else."""
+    """Return a mapping unchanged, and an empty mapping for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 

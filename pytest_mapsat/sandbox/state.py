@@ -32,7 +32,7 @@ def fresh(value: Json) -> Json:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """One table of a suite, ``state/NAME.jsonl``. Its rows, in the order of the file, are shared by all cases and never changed.
+    """One table of a suite, ``state/NAME.jsonl``. All cases share its rows, which stay in file order and never change.
 
     ``spots``: where each row stands, file and line; empty where that is not known.
     """
@@ -50,14 +50,14 @@ class Table:
         return f"{Path(*path.parts[-2:]).as_posix()}:{line}"
 
     def index(self, key: Any, make: Callable[[Sequence[JsonObject]], Index]) -> Index:
-        """Return what ``make`` builds from the rows, cached under a hashable key for all cases."""
+        """Return the result of ``make`` for the rows, cached under a hashable key for all cases."""
         if key not in self._indexes:
             self._indexes[key] = make(self.rows)
         index: Index = self._indexes[key]
         return index
 
     def having(self, column: str, keys: Callable[[Json], Iterable[str]]) -> Mapping[str, Sequence[int]]:
-        """Return the positions of the rows by the keys of their value in a column, made once for all cases."""
+        """Return the positions of the rows by the keys of their value in a column, cached for all cases."""
 
         def placed(rows: Sequence[JsonObject]) -> Mapping[str, Sequence[int]]:
             """Return the positions of the rows by key."""
@@ -71,7 +71,7 @@ class Table:
 
 
 class TablePart(NamedTuple):
-    """Some rows of a table as a case sees it: either the shared rows without those that it changes, or its own rows.
+    """Some rows of a table in a case: either the shared rows without changed ones, or the case's own rows.
 
     The rows at the places that are ``gone`` the case does not have. ``order`` says where each row stands in the whole table.
     """
@@ -82,7 +82,7 @@ class TablePart(NamedTuple):
 
 
 class View:
-    """A table as one case sees it, with overlays applied in order; unchanged rows stay shared between cases."""
+    """A table in one case, with overlays applied in order; unchanged rows stay shared between cases."""
 
     def __init__(self, table: Table, overlays: Sequence[RowPatch] = ()) -> None:
         changed: dict[int, JsonObject] = {}
@@ -135,7 +135,7 @@ def _apply_overlay(row: JsonObject, overlay: RowPatch) -> JsonObject | None:
 
 
 def _rows_of(table: Table, overlay: RowPatch) -> Iterator[int]:
-    """Yield the positions of the rows that an overlay may apply to, looked up by its first column."""
+    """Yield the positions of the rows to which an overlay may apply, looked up by its first column."""
     if not overlay.where:
         return
     column = next(iter(overlay.where))
@@ -145,7 +145,7 @@ def _rows_of(table: Table, overlay: RowPatch) -> Iterator[int]:
 
 
 def _as_written(value: Json) -> tuple[str]:
-    """Return the representation of a value in a tuple, the key by which rows are looked up; 1 and 1.0 differ."""
+    """Return the representation of a value in a tuple, a look-up key that distinguishes 1 and 1.0."""
     return (repr(value),)
 
 
@@ -166,7 +166,7 @@ def unmet(overlay: RowPatch, table: Table, added: Sequence[JsonObject]) -> Itera
 
 
 def _values(wanted: Json) -> Sequence[Json]:
-    """Return the values that an overlay allows for a column: a list as it is, else the value alone."""
+    """Return the values that an overlay allows for a column: a list unchanged, or a single value in a list."""
     return wanted if isinstance(wanted, list) else (wanted,)
 
 
@@ -176,7 +176,7 @@ MOST_CHANGES = 100_000
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
-    """Raise TypeError: rows are never changed in place."""
+    """Raise TypeError, because rows cannot be modified."""
     raise TypeError("a row is not changed in place: use rows.change(id, column=value)")
 
 
@@ -194,7 +194,7 @@ class _Plain:
 
 
 class Row(_Plain, dict[str, Any]):
-    """A row as a tool or a check reads it: a dict that cannot be changed; use ``rows.change(id, column=value)``."""
+    """A row for a tool or a check: a dict that cannot be changed; use ``rows.change(id, column=value)``."""
 
     __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = _refuse
     __ior__ = _refuse
@@ -204,7 +204,7 @@ class Row(_Plain, dict[str, Any]):
 
 
 class RowList(_Plain, list[Any]):
-    """A list in a row: it equals any list of the same elements, and cannot be changed."""
+    """A list in a row, which equals any list of the same elements and cannot be changed."""
 
     __setitem__ = __delitem__ = append = clear = extend = insert = pop = remove = reverse = sort = _refuse
     __iadd__ = __imul__ = _refuse
@@ -250,7 +250,7 @@ def _made(value: Any, row: type[dict[str, Any]], rows: type[list[Any]], depth: i
 
 
 class NoSuchRowError(KeyError):
-    """A sandbox looked up a row that is not in its table; if not caught, the agent's call is answered with an error."""
+    """A sandbox looked up a row that is not in its table; unless the error is caught, the agent's call gets an error answer."""
 
     def __init__(self, table: str, row_id: object) -> None:
         super().__init__(row_id)
@@ -262,7 +262,7 @@ class NoSuchRowError(KeyError):
 
 
 class SharedRows(dict[str, Any]):
-    """The start rows of all episodes, by id; each row is frozen when it is first read."""
+    """The initial rows of all episodes by id; each row is frozen on first use."""
 
     def row(self, row_id: object) -> Row | None:
         """Return a row by its id, frozen; None if there is none."""
@@ -322,7 +322,7 @@ class Rows(Mapping[str, Row]):
         self._write(row_id, None)
 
     def _write(self, row_id: str, row: Row | None) -> None:
-        """Set a row (None removes it), after noting what it was before."""
+        """Set a row (None removes it), after recording its previous value."""
         self._writing.note(self, row_id, self.get(row_id))
         self._own[row_id] = row
 
@@ -336,7 +336,7 @@ class Rows(Mapping[str, Row]):
                 yield RowPatch(table=self.name, where={self.key: row_id}, **change)
 
     def put_back(self, row_id: str, row: Row | None) -> None:
-        """Set a row (None: no row) without noting the change."""
+        """Set a row (None: no row) without recording the change."""
         self._own[row_id] = row
 
 
@@ -348,7 +348,7 @@ class Writing:
         self._before: dict[tuple[str, str], tuple[Rows, Row | None]] = {}
 
     def note(self, rows: Rows, row_id: str, row: Row | None) -> None:
-        """Note what a row was before its first write. Raises InfrastructureError if nothing may be written, or too much is."""
+        """Record a row before its first write. Raises InfrastructureError if writing is not allowed, or too much is written."""
         if not self.allowed:
             raise InfrastructureError(
                 f"the sandbox changes the table {rows.name} outside a tool that writes: declare effect: write of the tool that does"
@@ -364,7 +364,7 @@ class Writing:
         self._before.clear()
 
     def done(self) -> tuple[RowChange, ...]:
-        """Return the changes of the call, sorted by table and id, and clear the notes."""
+        """Return the changes of the call, sorted by table and id, and clear the record."""
         changes = []
         for (name, row_id), (rows, row) in sorted(self._before.items(), key=lambda item: item[0]):
             before, after = fresh(row), fresh(rows.get(row_id))
@@ -396,7 +396,7 @@ class State(Mapping[str, Rows]):
         return len(self._tables)
 
     def overlays(self) -> tuple[RowPatch, ...]:
-        """Return everything written in this episode, as overlays of the suite's tables."""
+        """Return all writes of this episode as overlays of the suite's tables."""
         return tuple(overlay for rows in self._rows.values() for overlay in rows.overlays())
 
     def table(self, name: str, *, key: str = "id") -> Rows:
@@ -429,7 +429,7 @@ class State(Mapping[str, Rows]):
 
 
 def net_changes(changes: Iterable[RowChange]) -> tuple[RowChange, ...]:
-    """Return one change for each row, from its first ``before`` to its last ``after``, without rows that end as they began."""
+    """Return one change per row, from its first ``before`` to its last ``after``, without rows that end unchanged."""
     net: dict[tuple[str, str], RowChange] = {}
     for change in changes:
         place = change.table, change.id
@@ -438,7 +438,7 @@ def net_changes(changes: Iterable[RowChange]) -> tuple[RowChange, ...]:
 
 
 def unknown_table(table: str, tables: Iterable[str]) -> str:
-    """Return the message that the suite has no such table, with a similar name or those it has."""
+    """Return the message that the suite has no such table, with a similar name or all names."""
     names = sorted(tables)
     return f"the suite has no table {shown(table)} in state/ ({did_you_mean(table, names, 'it has:')})"
 
@@ -481,7 +481,7 @@ def cell_of(value: Any, depth: int = 0) -> Json:  # noqa: C901, PLR0911  a line 
 
 
 def _number_of(value: Decimal) -> Json:
-    """Return a decimal as a JSON number if that is exactly the same, else its digits as text."""
+    """Return a decimal as a JSON number if this is exact, otherwise its digits as text."""
     if not value.is_finite() or value.adjusted() > _MOST_DIGITS:
         return str(value)
     if value == value.to_integral_value():
@@ -522,12 +522,12 @@ class Amount(Decimal):
 
 
 def _as_decimal(other: Any) -> Any:
-    """Return a float as the decimal number of its written digits; anything else as it is."""
+    """Return a float as the decimal number of its written digits; any other value unchanged."""
     return Decimal(repr(other)) if isinstance(other, float) else other
 
 
 class Written(str):
-    """A text of a database that also equals the date, time, UUID or bytes that it was written from."""
+    """A text from a database that also equals the date, time, UUID or bytes from which it was written."""
 
     __slots__ = ()
 
@@ -548,7 +548,7 @@ def face(row: JsonObject, decimals: tuple[str, ...]) -> Row:
 
 
 def _python_value(value: Json, *, decimal: bool) -> Any:
-    """Return a value in the form that Python code reads: a decimal as Amount, a text as Written, anything else frozen."""
+    """Return a value in the form for Python code: a decimal as Amount, a text as Written, any other value frozen."""
     if decimal and value is not None:
         with suppress(InvalidOperation):  # SQLite keeps what it is given, whatever the type
             return Amount(str(value))

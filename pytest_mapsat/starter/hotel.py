@@ -17,7 +17,7 @@ _ROWS = (("BK-1", "Ann Berg", "open"), ("BK-2", "Ann Berg", "open"))
 
 @contextmanager
 def running(folder: Path) -> Iterator[tuple[str, str]]:
-    """Serve the desk on a free port of this machine, with a database in a folder; give both addresses.
+    """Serve the desk on a free port of this machine, with a database in a folder; yield both addresses.
 
     The desk cancels a booking once it has asked, whatever the guest answers.
     """
@@ -46,7 +46,7 @@ def running(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _answer(database: Path, asked: dict[str, str], session: str, message: str) -> dict[str, Any]:
-    """Return the reply to a message, and the calls that were made for it."""
+    """Return the reply to a message, and the calls made for it."""
     if session not in asked:
         named = re.search(r"\bBK-\d+\b", message)
         if named is None:

@@ -56,7 +56,7 @@ _NAME = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*")
 
 
 class WrittenTruth(Truth):
-    """The truth of a case as it is written.
+    """The truth of a case in its written form.
 
     Attributes:
         use: ids of common requirements of the suite that the case adds to its own. Example: ``["asks-first"]``
@@ -67,7 +67,7 @@ class WrittenTruth(Truth):
 
 
 class WrittenCase(Case):
-    """A case as it is written.
+    """A case in its written form.
 
     Attributes:
         vars: values for ``{{name}}`` in the common requirements that the case uses. Example: ``{"dish": "noodle soup"}``
@@ -130,7 +130,7 @@ class Common:
     taken: set[str] = field(default_factory=set)
 
     def domains(self, path: Path) -> tuple[str, ...]:
-        """Return the domains for cases of a file that name none: the nearest folder named like a domain, else the suite's only domain."""
+        """Return the domains for cases of a file that name none: the nearest folder named like a domain, otherwise the suite's only domain."""
         folders = reversed(path.relative_to(self.root).parts[:-1])
         only = tuple(self.manifest.domains) if len(self.manifest.domains) == 1 else ()
         return next(((folder,) for folder in folders if folder in self.manifest.domains), only)
@@ -150,7 +150,7 @@ class Common:
         return LocatedDocument(data | missing, document.lines) if missing else document
 
     def spelt_out(self, document: LocatedDocument, path: Path, problems: list[Problem]) -> LocatedDocument:
-        """Return a case's data in full: defaults filled in, common requirements inserted; lines point to the files they come from."""
+        """Return a case's data in full: with defaults and common requirements; lines point to the original files."""
         document = self.header(document, path)
         data = dict(document.data)
         visible, truth = data.get("visible"), data.get("truth")
@@ -181,7 +181,7 @@ class Common:
         return LocatedDocument(data, lines)
 
     def _with_used(self, truth: JsonObject, filling: _Filling) -> JsonObject:
-        """Return the truth with the requirements that it uses after its own; their lines are added to those of the document."""
+        """Return the truth with its common requirements after its own; add their lines to those of the document."""
         lines = filling.document.lines
         result = {name: value for name, value in truth.items() if name != "use"}
         own = result.setdefault("requirements", [])
@@ -198,7 +198,7 @@ class Common:
         return result
 
     def _used(self, names: Sequence[str], filling: _Filling) -> Iterator[tuple[str, int]]:
-        """Yield the ids of the requirements a case uses, groups expanded, each once, with the line that asks for it; note unknown ids."""
+        """Yield the ids of a case's common requirements, with groups expanded, and the requesting line; report unknown ids."""
         seen: set[str] = set()
         for index, first in enumerate(names):
             line = filling.document.lines.at(("truth", "use", index))
@@ -262,7 +262,7 @@ def _wrong_uses(requirements: Mapping[str, _Requirement]) -> list[Problem]:
 
 
 def _known(requirements: Mapping[str, _Requirement]) -> str:
-    """Return a hint that lists the common requirements, or says where to write one if there are none."""
+    """Return a hint that lists the common requirements, or says where to write the first one."""
     return (
         f"it has {', '.join(sorted(requirements))}"
         if requirements
@@ -315,7 +315,7 @@ class _Filling:
                 self.problems.append(Problem(self.path, self.document.lines.at(["vars", name]), message, hint))
 
     def _in_language(self, texts: Mapping[str, str]) -> str:
-        """Return the text in the language of the case; if it has none, add a problem and return the first text."""
+        """Return the text in the language of the case; if there is none, add a problem and return the first text."""
         for language in (self._language, self._language.partition("-")[0]):
             if language in texts:
                 return texts[language]
@@ -332,7 +332,7 @@ class _Filling:
         if isinstance(value, dict):
             for key in value:
                 if "{{" in key:
-                    self._report(f"{self._requirement} has {shown(key)} as a key: values alone are filled in")
+                    self._report(f"{self._requirement} has {shown(key)} as a key: only values are filled in")
             parts = {key: self._fill(part, lines.children.get(key, lines)) for key, part in value.items()}
             return {key: part for key, (part, _) in parts.items()}, DocumentLines(
                 lines.line, {key: at for key, (_, at) in parts.items()}
@@ -413,7 +413,7 @@ _CANONICAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CaseEntry:
-    """A case of a suite, not loaded yet.
+    """A case of a suite that is not loaded yet.
 
     Attributes:
         id: the case's id.
@@ -443,7 +443,7 @@ class CaseEntry:
 
 
 class _Header(Noun):
-    """The header fields of a case, read for themselves."""
+    """The header fields of a case, read separately."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -456,7 +456,7 @@ class _Header(Noun):
 
 
 def header_differs(entry: CaseEntry, case: Case) -> str:
-    """Return the name of the first header field in which a case differs from its entry; empty if none does."""
+    """Return the name of the first header field in which a case differs from its entry; empty if there is none."""
     return next((name for name in HEADER if getattr(entry, name) != getattr(case, name)), "")
 
 
@@ -547,7 +547,7 @@ def _parsed(line: RawLine, path: str, problems: list[Problem]) -> dict[str, Any]
 
 
 def not_a_case(document: LocatedDocument, path: str) -> Problem | None:
-    """Return the problem of a document that does not look like a case, with a hint where it may belong; None if it does."""
+    """Return the problem of a document that does not look like a case, with a hint on its proper place; None if it does."""
     data, line = document.data, document.lines.line
     if isinstance(data, dict) and ({"visible", "truth"} & data.keys() or not data.keys() - set(Case.model_fields)):
         return None

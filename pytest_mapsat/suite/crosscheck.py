@@ -59,7 +59,7 @@ _LOOKED_AT: frozenset[type[Noun]] = TOOL_NAMERS | OF_OUTPUT | {PythonCheck, EndS
 
 @dataclass(frozen=True)
 class Remark:
-    """Something about a part of a case; an ``error`` of ``errors_of`` keeps the case from being loaded.
+    """A remark on a part of a case; an ``error`` from ``errors_of`` prevents the case from loading.
 
     Attributes:
         severity: ``error``: no run can learn anything from it; ``warning``: probably a mistake.
@@ -84,7 +84,7 @@ def errors_of(
     *,
     all_checks_added: bool = False,
 ) -> Iterator[Remark]:
-    """Yield the errors that keep a case of a suite from being loaded; a run asks for them for each of its cases."""
+    """Yield the errors that prevent a case of a suite from loading."""
     yield from _of_case(case, manifest)
     for place, noun in nouns_in(case.truth, ("truth",), _LOOKED_AT):
         match noun:
@@ -114,7 +114,7 @@ def errors_of(
 
 
 def _oracle_as_end(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
-    """Yield errors if the calls of the oracle cannot be the reference of a case: it has no oracle, or the user writes too."""
+    """Yield errors if the oracle's calls cannot be the reference of a case: it has no oracle, or the user also writes."""
     if case.truth.end != "oracle":
         return
     if not case.truth.oracle:
@@ -138,7 +138,7 @@ def _tool_named(name: str, place: Place, tools: Mapping[str, Tool], caller: _Cal
 
 
 def _world(case: Case, tools: Mapping[str, Tool], tables: Mapping[str, Table]) -> Iterator[Remark]:
-    """Yield errors where the world of a case changes a table or row that does not exist, or calls a tool that the suite lacks."""
+    """Yield errors if the world of a case changes a missing table or row, or calls a missing tool."""
     for index, patch in enumerate(case.world.rows):
         place: Place = ("world", "rows", index)
         if patch.table not in tables:
@@ -159,7 +159,7 @@ def _error(rule: str, place: DataPath, message: str, hint: str = "") -> Remark:
 
 
 def tool_of(noun: Noun) -> str | None:
-    """Return the name of the tool that a noun names; None if it names none."""
+    """Return the name of the tool in a noun; None if there is none."""
     if isinstance(noun, Recommends) and noun.of_tool is None:
         return None
     return (
@@ -170,7 +170,7 @@ def tool_of(noun: Noun) -> str | None:
 def _end_check(
     check: EndState | Exempt | SameEnd, place: Place, case: Case, tables: Mapping[str, Table] | None
 ) -> Iterator[Remark]:
-    """Yield errors where an end-state check names an unknown table or has no reference. ``tables``: None if not the suite's."""
+    """Yield errors if an end-state check names an unknown table or has no reference. ``tables``: None if not the suite's."""
     if isinstance(check, SameEnd):
         if case.truth.end is None:
             message = "same_end has nothing to compare with: the case has no truth.end"
@@ -180,7 +180,7 @@ def _end_check(
 
 
 def _bound_call(key: str | None, place: Place, case: Case) -> Iterator[Remark]:
-    """Yield an error where a match is bound to the result of no single expected tool, or of its own."""
+    """Yield an error if a match is bound to no single expected tool, or to its own tool."""
     if key is None:
         return
     if place[: len(_HOPS)] != _HOPS or place[_MATCH] != "match":
@@ -200,7 +200,7 @@ def _bound_call(key: str | None, place: Place, case: Case) -> Iterator[Remark]:
 
 
 def _python_check(check: PythonCheck, place: Place, *, all_checks_added: bool) -> Iterator[Remark]:
-    """Yield errors where no Python check has this name, or the check does not take the arguments."""
+    """Yield errors if no Python check has this name, or the check does not accept the arguments."""
     checks = added_checks()
     if check.name not in checks:
         built_in = sorted(KINDS - {"python"})
@@ -224,7 +224,7 @@ def _python_check(check: PythonCheck, place: Place, *, all_checks_added: bool) -
 
 
 def _expected(case: Case) -> Iterator[Remark]:
-    """Yield errors between expected tools: duplicate ids, and ``after`` or ``evidence`` that lead nowhere or form a cycle."""
+    """Yield errors between expected tools: duplicate ids, and ``after`` or ``evidence`` without a target or in a cycle."""
     tools = case.truth.tools
     if not any(tool.id is not None or tool.after or tool.evidence for tool in tools):
         return  # mostly: tools that only have names
@@ -257,7 +257,7 @@ def _expected(case: Case) -> Iterator[Remark]:
 
 
 def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
-    """Yield errors in a case itself: unknown domains, drafts in sequences, a declining "yes", dates, and output against the schema."""
+    """Yield errors within a case: unknown domains, drafts in sequences, a declining "yes", dates, and output against the schema."""
     for index, domain in enumerate(case.domains):
         if domain not in manifest.domains:
             message = f"the manifest has no domain {shown(domain)}; it has: {', '.join(manifest.domains) or 'none'}"
@@ -287,7 +287,7 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
 
 
 def _of_interactions(case: Case, *, carries: bool) -> Iterator[Remark]:
-    """Yield errors where interactions are out of order or after the task, or the task lacks a date that its dialogue needs."""
+    """Yield errors if interactions are out of order or after the task, or the task lacks a date that its dialogue needs."""
     last, now = "", case.visible.context.now
     if carries and case.group is not None and now is None:
         message = "is missing: the suite carries dialogues (carry), and this is the date of this one"
@@ -311,7 +311,7 @@ def is_before(first: str, second: str) -> bool:
 def _output_check(
     check: Output | Matches, place: Place, schema: Mapping[str, Any], tools: Mapping[str, Tool]
 ) -> Iterator[Remark]:
-    """Yield errors where an output check does not fit the schema, uses ids that no tool declares, or has an invalid pattern."""
+    """Yield errors if an output check contradicts the schema, uses ids that no tool declares, or has an invalid pattern."""
     tool = tools.get(check.tool or "") if isinstance(check, Output) else None
     if tool is not None and not any(entities.id for entities in tool.entities if entities.sort != "leg"):
         message = f"the tool {tool.name} does not declare which ids its results list"
@@ -340,7 +340,7 @@ def path_below(path: str, schema: Mapping[str, Any], name: str) -> str:
 
 
 def part_at(path: str, schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """Return the part of a schema at a path, empty where the schema leaves it open, and a hint if the path leaves the schema."""
+    """Return the part of a schema at a path, empty if the schema leaves it open, and a hint if the path leaves the schema."""
     left = ""
     for name in path.split(".") if path else ():
         properties = schema.get("properties", {})

@@ -125,7 +125,7 @@ class LintFinding:
 
 
 def lint(suite: Suite, *, dialogues: bool = False) -> list[LintFinding]:
-    """Load everything in a suite and return all findings, sorted by file and line. ``dialogues``: also play and judge oracles."""
+    """Load all parts of a suite and return all findings, sorted by file and line. ``dialogues``: also play and judge oracles."""
     walk = _Walk(suite, dialogues=dialogues)
     for find in dict.fromkeys(rule.find for rule in RULES.values() if rule.looks_at in _OF_FILES):
         find(walk)
@@ -174,7 +174,7 @@ class _Walk:
 
     @contextmanager
     def _errors_as(self, rule: str) -> Iterator[None]:
-        """Turn a SuiteError that is raised inside the context into findings of a rule."""
+        """Turn a SuiteError inside the context into findings of a rule."""
         try:
             yield
         except SuiteError as error:
@@ -198,7 +198,7 @@ class _Walk:
         self._add_problems("unused-requirement", *self._suite.common.unused())
 
     def _look_at(self, case: Case, entry: CaseEntry) -> None:
-        """Add what the rules for cases find in a case."""
+        """Add the findings of the case rules for a case."""
         remarks = [(remark, part) for find, part in self._finders for remark in find(case, self._suite)]
         lines = self._suite.lines_of(entry) if remarks else DocumentLines(entry.line)
         for remark, part in remarks:
@@ -208,7 +208,7 @@ class _Walk:
             self.findings.append(LintFinding(remark.severity, remark.rule, problem))
 
     def recordings(self) -> None:
-        """Load the recordings and find those that are never served, duplicated or in conflict."""
+        """Load the recordings and find recordings that are never served, duplicated or in conflict."""
         with self._errors_as("recording"):
             for _, spans in sorted(self._suite.recording_spans().items()):
                 for span in spans:
@@ -242,14 +242,14 @@ class _Walk:
                     self._add_at("conflict", place, message)
 
     def _any_made(self, hooks: Iterable[SandboxHook]) -> bool:
-        """Return whether a hook makes a sandbox for any case; also True if a hook raises, which is reported elsewhere."""
+        """Return whether a hook creates a sandbox for any case; True if a hook raises an error, which is reported elsewhere."""
         try:
             return any(call_user_code(hook, case, self._suite) for case in self._cases.values() for hook in hooks)
         except UserCodeError:
             return True
 
     def tools(self) -> None:
-        """Find tools that nothing answers, tools without ``asks``, and parameters of types that no model knows."""
+        """Find tools without any source of answers, tools without ``asks``, and parameters of types unknown to models."""
         namers = (nouns_in(case.truth, ("truth",), TOOL_NAMERS) for case in self._cases.values())
         expected = {tool_of(noun) for nouns in namers for _, noun in nouns}
         checks = [check for case in self._cases.values() for check in case.truth.checks for check in leaves(check)]
@@ -277,7 +277,7 @@ class _Walk:
                 self._add_at("unknown-type", place, f"the tool {name}: {at}: {wrong}")
 
     def undeclared_fields(self) -> None:
-        """Find tools that have result values with no declared meaning, so that no claim can be compared with them."""
+        """Find tools whose result values have no declared meaning, so that claims cannot be compared with them."""
         recordings = [placed_recording.recording for placed_recording in self._recordings]
         results = [(recording.tool, recording.result) for recording in recordings if not recording.cut]
         results += [
@@ -295,7 +295,7 @@ class _Walk:
                 self._add_at("undeclared-field", self._suite.tool_places[name], message, hint)
 
     def files(self) -> None:
-        """Find a wrong case count, an unknown cluster, a missing license, and files that are not read."""
+        """Find a wrong case count, an unknown cluster, a missing license, and ignored files."""
         suite = self._suite
         if (miscounted := suite.miscounted()) is not None:
             self._add_problems("case-count", miscounted)
@@ -307,7 +307,7 @@ class _Walk:
         self._add_problems("not-read", *suite.inventory.unread)
 
     def labels(self) -> None:
-        """Find wrong or outdated labels of people; nothing if there are errors, as cases may be missing."""
+        """Find wrong or outdated human labels; nothing if there are errors, since cases may be missing."""
         if any(finding.severity == "error" for finding in self.findings):
             return
         with self._errors_as("label"):
@@ -355,14 +355,14 @@ _HOLDS_TO = {"way": (Travels, Located, Addressed), "order": (), "number": (Numbe
 
 @cache
 def _asking_words() -> Mapping[str, Mapping[str, str]]:
-    """Return the patterns of ``asking.yaml``, by language and by what is asked for."""
+    """Return the patterns of ``asking.yaml``, by language and by requested sort."""
     (document,) = parse_yaml((files(__package__) / "asking.yaml").read_bytes(), "asking.yaml")
     words: Mapping[str, Mapping[str, str]] = document.data
     return words
 
 
 def asking(query: str, language: str) -> list[str]:
-    """Return the sorts of what a query asks for, by its words: ``way``, ``order``, ``number``, ``time``.
+    """Return the sorts of information that a query requests, by its words: ``way``, ``order``, ``number``, ``time``.
 
     Args:
         query: the query.
@@ -373,7 +373,7 @@ def asking(query: str, language: str) -> list[str]:
 
 
 def asked_unchecked(case: Case, suite: Suite) -> Iterator[Remark]:
-    """Yield a remark for each sort of thing that the query asks for by its words and no check of an asked requirement holds a reply to."""
+    """Yield a remark for each sort of information in the query that no check of an asked requirement covers."""
     checks = [check for requirement in case.truth.asked for check in requirement.leaves]
     if any(not requirement.leaves for requirement in case.truth.asked):
         return
@@ -384,7 +384,7 @@ def asked_unchecked(case: Case, suite: Suite) -> Iterator[Remark]:
 
 
 def _holds_to(sort: str, check: Noun, suite: Suite) -> bool:
-    """Return whether a check fails where a reply lacks what is asked for: a check on words, output or state may be about anything."""
+    """Return whether a check fails if a reply lacks the requested information; checks on words, output or state may concern anything."""
     if isinstance(check, Recommends):
         tool = suite.tools.get(check.tool or "")
         ways = [entity for entity in tool.entities if entity.sort != "place"] if tool else ()
@@ -428,7 +428,7 @@ _HUGE = 1e100
 
 
 def unfulfillable(case: Case, suite: Suite) -> Iterator[Remark]:
-    """Yield remarks on parts of a case that no tool call or output can ever fulfil; errors only in lint, not in a run."""
+    """Yield remarks on parts of a case that no tool call or output can fulfil; these are errors only in lint, not in a run."""
     for place, noun in nouns_in(case.truth, ("truth",), TOOL_NAMERS):
         if (tool := suite.tools.get(tool_of(noun) or "")) is not None:
             yield from _parameters(noun, place, tool)
@@ -445,7 +445,7 @@ def unfulfillable(case: Case, suite: Suite) -> Iterator[Remark]:
 
 
 def never_failing(case: Case, suite: Suite) -> Iterator[Remark]:
-    """Yield a remark for each check and match of a case that holds whatever an agent does."""
+    """Yield a remark for each check and match of a case that passes regardless of the agent."""
     whole = {
         noun.table
         for _, noun in nouns_in(case.truth, ("truth",), frozenset({Exempt}))
@@ -460,7 +460,7 @@ def never_failing(case: Case, suite: Suite) -> Iterator[Remark]:
 
 
 def _why_always(noun: Noun, schema: Mapping[str, Any]) -> str:  # noqa: PLR0911  a line for each kind
-    """Return why a check or match always holds; empty if it can fail."""
+    """Return why a check or match always passes; empty if it can fail."""
     match noun:
         case Calls() if noun.tool and noun.at_least == 0 and noun.at_most is None:
             return "" if noun.agreed else "at_least: 0 asks for no call, and without at_most any number is allowed"
@@ -488,7 +488,7 @@ def _why_always(noun: Noun, schema: Mapping[str, Any]) -> str:  # noqa: PLR0911 
 
 
 def deciding_nothing(case: Case, _: Suite) -> Iterator[Remark]:
-    """Yield a remark for each Python check in which nothing can fail; an error only in lint, a run leaves its label open."""
+    """Yield a remark for each Python check that cannot fail; an error only in lint, while a run leaves its label undecided."""
     checks = added_checks()
     for place, noun in nouns_in(case.truth, ("truth",), frozenset({PythonCheck})):
         added = checks.get(noun.name) if isinstance(noun, PythonCheck) else None
@@ -498,7 +498,7 @@ def deciding_nothing(case: Case, _: Suite) -> Iterator[Remark]:
 
 
 def unknown_columns(case: Case, suite: Suite) -> Iterator[Remark]:
-    """Yield a remark for each column that the world of a case sets but no row of its table has and no tool declares."""
+    """Yield a remark for each column in the world of a case that no row of the table has and no tool declares."""
     declared = {field for tool in suite.tools.values() for entities in tool.entities for field in entities.fields}
     for index, patch in enumerate(case.world.rows):
         if not patch.set or patch.table not in suite.tables:
@@ -512,7 +512,7 @@ def unknown_columns(case: Case, suite: Suite) -> Iterator[Remark]:
 
 
 def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:
-    """Yield remarks on parameters that a noun names but its tool lacks, and on matches that no argument can fulfil."""
+    """Yield remarks on parameters in a noun that its tool lacks, and on matches that no argument can fulfil."""
     declared = tool.parameters.get("properties", {})
     # Expected tools and planned calls are read by metrics: a slip there passes no item.
     severity: Severity = "warning" if isinstance(noun, ExpectedTool | PlannedCall) else "error"
@@ -542,7 +542,7 @@ def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:
 
 
 def of_dialogue(case: Case, suite: Suite) -> Iterable[Remark]:
-    """Return the remarks from playing the oracle; the code is in a package above this one and is imported by name."""
+    """Return the remarks from playing the oracle; a package above this one supplies the code, imported by name."""
     remarks: Iterable[Remark] = resolve_name("pytest_mapsat.proof.oracles:dialogue_remarks")(case, suite)
     return remarks
 

@@ -174,12 +174,12 @@ class Suite:
         name_secrets(self.manifest.redact)  # readers of a suite print and write what its tools and agents say
 
     def close(self) -> None:
-        """Close the files that are kept open between cases; a later read opens them again."""
+        """Close the files kept open between cases; a later read opens them again."""
         self.reader.close()
         self._recording_reader.close()
 
     def manifest_place(self, key: str) -> tuple[Path, int]:
-        """Return the manifest file and the line of a key. The file is read again, as this is for error messages."""
+        """Return the manifest file and the line of a key, by reading the file again for an error message."""
         path = self._manifest_path
         return path, parse_yaml(read_bytes(path, limits.YAML_BYTES), shown_path(path))[0].lines.at([key])
 
@@ -196,7 +196,7 @@ class Suite:
         return self.inventory.cases
 
     def refuse_odd_files(self) -> None:
-        """Raise SuiteError if something in the folder must not be read, such as a link that leads out of it."""
+        """Raise SuiteError if the folder contains something that must not be read, such as a link out of the folder."""
         raise_for_problems(self.inventory.problems)
 
     def holds_cases(self, path: Path) -> bool:
@@ -271,7 +271,7 @@ class Suite:
         return len(self._listed) == len(self.inventory.cases)
 
     def readable(self) -> Iterator[CaseEntry]:
-        """Yield the cases of all files that can be read, then the Python cases; errors are reported at collection."""
+        """Yield the cases of all readable files, then the Python cases; collection reports the errors."""
         for path in self.inventory.cases:
             with suppress(SuiteError):
                 yield from self.entries(path)
@@ -282,7 +282,7 @@ class Suite:
         return (entry for entry in self.readable() if not entry.draft)
 
     def miscounted(self) -> Problem | None:
-        """Return the problem that the manifest gives another number of cases than there are without drafts; None if it is right."""
+        """Return the problem that the manifest states a wrong number of non-draft cases; None if the number is right."""
         number = sum(1 for _ in self.accepted())
         if self.manifest.cases in (None, number):
             return None
@@ -292,7 +292,7 @@ class Suite:
         return Problem(shown_path(path), line, f"cases: the manifest says {self.manifest.cases}, found {number}", hint)
 
     def unclustered(self) -> Problem | None:
-        """Return the problem that no case has the attribute ``cluster`` of the manifest; None if one has, or none is named."""
+        """Return the problem that no case has the manifest's attribute ``cluster``; None if a case has it, or none is named."""
         name, names = self.manifest.cluster, {name for entry in self.accepted() for name in entry.attributes}
         if name is None or name in names or not self.all_listed:
             return None
@@ -316,11 +316,11 @@ class Suite:
 
     @cached_property
     def sequences(self) -> Mapping[str, tuple[CaseEntry, ...]]:
-        """Return the cases of each sequence in order, by its name, from all files that can be read."""
+        """Return the cases of each sequence in order, by its name, from all readable files."""
         return MappingProxyType(sequences_of(self.readable()))
 
     def refuse_broken_sequences(self, entries: Iterable[CaseEntry] | None = None) -> None:
-        """Check the sequences that some cases belong to, or all sequences.
+        """Check the sequences of some cases, or all sequences.
 
         Raises:
             SuiteError: a place is taken twice or missing, or dates go backwards.
@@ -374,7 +374,7 @@ class Suite:
         return case
 
     def _errors_of(self, case: Case) -> Iterator[Remark]:
-        """Yield the errors that keep a case of this suite from being loaded."""
+        """Yield the errors that prevent a case of this suite from loading."""
         added = self.sandboxes is not None
         return errors_of(case, self.manifest, self.tools, self.tables, all_checks_added=added)
 
@@ -394,7 +394,7 @@ class Suite:
 
     @cached_property
     def shapes(self) -> Mapping[str, Json]:
-        """Return for each tool a made-up result with every field that a computed answer may have; None if it computes none.
+        """Return for each tool a made-up result with every field of its computed answers; None if it computes none.
 
         Every row is looked at for them, some thousands of a large table, so a lint of many cases makes them once.
         """
@@ -407,7 +407,7 @@ class Suite:
         return {name: shape_of(tool, rows) for name, tool in self.tools.items()}
 
     def recording_spans(self) -> Mapping[str, list[LineSpan]]:
-        """Return where the recordings of each case are, also of cases that the suite does not have. Raises SuiteError."""
+        """Return the places of each case's recordings, including cases that are not in the suite. Raises SuiteError."""
         with self._lock:
             if self._spans is None:
                 self._refuse_changed(*self.inventory.recordings)
@@ -432,7 +432,7 @@ class Suite:
         return _joined({role: getattr(self.inventory, role)})
 
     def lines_of(self, entry: CaseEntry) -> DocumentLines:
-        """Return the lines of the parts of a case. The file is read again, as this is for error messages."""
+        """Return the lines of the parts of a case, by reading the file again for an error message."""
         if entry.id in self._in_python:
             return DocumentLines(entry.line)
         if not is_yaml(entry.path):
@@ -468,7 +468,7 @@ class Suite:
     def _checked(
         self, document: LocatedDocument, path: Path, problems: list[Problem]
     ) -> tuple[LocatedDocument, Case] | None:
-        """Return a case as spelt-out data and as a Case; None if it is invalid. Everything wrong is added to ``problems``."""
+        """Return a case as full data and as a Case; if it is invalid, add all problems to ``problems`` and return None."""
         written = self._spelt_out(document, path, problems)
         case = None if written is None else case_of(written, path, problems)
         if written is None or case is None:
@@ -480,7 +480,7 @@ class Suite:
         return written, case
 
     def _register(self, entries: tuple[CaseEntry, ...]) -> None:
-        """Note the ids of some entries. Raises SuiteError, and notes none, if an id is already taken."""
+        """Record the ids of some entries. Raises SuiteError, and records none, if an id is already taken."""
         mine: dict[str, CaseEntry] = {}
         problems = []
         for entry in entries:
@@ -519,7 +519,7 @@ _Stamp = tuple[int, int, int]
 
 
 def _stamp(path: Path) -> _Stamp | None:
-    """Return size, time and inode of a file, by which a change is noticed; None if the file cannot be accessed."""
+    """Return size, time and inode of a file, which reveal changes; None if the file cannot be accessed."""
     try:
         status = os.stat(path)  # noqa: PTH116  a Path's own method would cost more than the call
     except OSError:
@@ -528,7 +528,7 @@ def _stamp(path: Path) -> _Stamp | None:
 
 
 def _change(before: _Stamp, now: _Stamp | None) -> str:
-    """Return a text that says how a file has changed."""
+    """Return a text that describes the change of a file."""
     if now is None:
         return "it is gone"
     return f"from {before[0]} to {now[0]} bytes" if now[0] != before[0] else "it was written again"
@@ -567,7 +567,7 @@ class _Visible(Noun):
 
 
 class Dated(Noun):
-    """The dated parts of a case, read without the rest: each task of a long sequence is read for its dates many times."""
+    """The dated parts of a case, read separately because each task of a long sequence is read for its dates many times."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -589,12 +589,12 @@ def sequences_of(entries: Iterable[CaseEntry]) -> dict[str, tuple[CaseEntry, ...
 
 
 def _place(entry: CaseEntry) -> int:
-    """Return the place of a case in its sequence; 0 if it belongs to none."""
+    """Return the place of a case in its sequence; 0 if there is no sequence."""
     return 0 if entry.group is None else entry.group.order
 
 
 def flaws_of(name: str, sequence: Iterable[CaseEntry], suite: Suite) -> Iterator[tuple[CaseEntry, Remark]]:
-    """Yield the problems in the order and the dates of a sequence's tasks, each with the case that has it.
+    """Yield the problems in the order and the dates of a sequence's tasks, each with its case.
 
     Args:
         name: the sequence.
@@ -704,7 +704,7 @@ class Inventory:
 
     @property
     def reviewed(self) -> tuple[Path, ...]:
-        """Return the file of labels that a review keeps, as a tuple of one; empty if there is none."""
+        """Return the file of labels from reviews, as a tuple of one; empty if there is none."""
         return tuple(path for path in self.labels if (path.parent.name, path.name) == (LABELS, REVIEWED))
 
 
@@ -750,7 +750,7 @@ def take_inventory(root: Path) -> Inventory:
 
 
 def _looks_like_cases(path: Path) -> bool:
-    """Return whether a file name looks like one of cases, also with a suffix such as ".bak"."""
+    """Return whether a file name resembles that of a case file, including a suffix such as ".bak"."""
     name = path.name.lower().removesuffix(".gz")
     name = next((name.removesuffix(ending) for ending in _PUT_ASIDE if name.endswith(ending)), name)
     return name.endswith((*YAML_ENDINGS, ".jsonl")) and not name.startswith(".")
@@ -770,7 +770,7 @@ def _below(root: Path, problems: list[Problem]) -> Iterator[Path]:
 
 
 def _is_entered(folder: Path, problems: list[Problem]) -> bool:
-    """Return whether files are to be looked for in a folder; a symbolic link is added to ``problems`` and not entered."""
+    """Return whether a folder is searched for files; a symbolic link is added to ``problems`` and not entered."""
     if folder.name.startswith(".") or folder.name == "__pycache__":
         return False
     if folder.is_symlink():
@@ -799,7 +799,7 @@ def refusal(root: Path, path: Path) -> Problem | None:
 
 
 def read_answers(suite: Suite) -> tuple[PlacedNoun[PeopleLabels], ...]:
-    """Return the labels by people that contain the dialogue itself, in the order of files and lines.
+    """Return the human labels that contain the dialogue itself, in the order of files and lines.
 
     Raises:
         SuiteError: with the problems of all files, up to a limit: what is no labelled answer, and what does not fit its case.
@@ -832,7 +832,7 @@ def read_answers(suite: Suite) -> tuple[PlacedNoun[PeopleLabels], ...]:
 
 
 def is_labels(path: Path) -> bool:
-    """Return whether a path holds labels by people: a folder, or a JSONL file with labels in its first line."""
+    """Return whether a path holds human labels: a folder, or a JSONL file with labels in its first line."""
     if path.is_dir():
         return True
     try:
@@ -844,7 +844,7 @@ def is_labels(path: Path) -> bool:
 
 
 def stale_labels(suite: Suite) -> Iterator[Problem]:
-    """Yield the problems of reviewed labels that can no longer count, whatever an agent says. Raises SuiteError."""
+    """Yield the problems of reviewed labels that can no longer apply to any agent's reply. Raises SuiteError."""
     entries, load = _entries(suite) if suite.inventory.reviewed else {}, cache(suite.load)
     for path in suite.inventory.reviewed:
         for placed in read_nouns(path, PeopleLabels):

@@ -97,7 +97,7 @@ def read_state(
 
 
 def _large(named_paths: Sequence[tuple[str, Path]], ranked: Mapping[str, tuple[str, str]]) -> dict[str, list[Path]]:
-    """Return the files of the tables that stay on disk: large, not compressed, and with the column of parts that the tool names."""
+    """Return the files of large tables that stay on disk: uncompressed, and with the column of parts that a tool names."""
     files = {name: [path for other, path in named_paths if other == name] for name in ranked}
     return {
         name: listed
@@ -124,7 +124,7 @@ def _size(path: Path) -> float:
 
 
 def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Problem]) -> None:
-    """Add the rows of a file, each with its file and line, to ``rows``, and what is wrong to ``problems``."""
+    """Add the rows of a file, each with its file and line, to ``rows``, and any problems to ``problems``."""
     name = shown_path(path)
     for line in read_lines(path, limits.ROW_BYTES):
         if len(rows) >= limits.TABLE_ROWS:
@@ -215,7 +215,7 @@ class SpanReader:
             raise unreadable(path, error) from error
 
     def _open(self, path: Path) -> IO[bytes]:
-        """Return the file, open for reading; the file that was open before is closed if it is another."""
+        """Return the file, opened for reading; the previously open file is closed if it is another file."""
         kept = self._kept
         # Mostly it is the very path: comparing two costs more than reading.
         if kept is not None and (kept[0] is path or kept[0] == path):
@@ -258,7 +258,7 @@ RequestKey = tuple[str, str, str, str]
 
 
 def request_key(recording: Recording, tool: Tool | None) -> RequestKey:
-    """Return a key that recordings of the same request share: case, tool, writes before it, canonical arguments."""
+    """Return a key that recordings of the same request share: case, tool, earlier writes, canonical arguments."""
     key = canonical_json(recording.arguments)
     if tool is not None:
         with suppress(ValueError):  # arguments that the tool cannot take are told by lint
@@ -355,7 +355,7 @@ class _Block:
         self._word_tables = word_tables
 
     def wrong(self) -> Iterator[_Wrong]:
-        """Yield everything that is wrong with the block, each as a message and a hint."""
+        """Yield all problems of the block, each as a message and a hint."""
         answer = self._tool.answer
         if isinstance(answer, RowsAnswer):
             yield from self._rows(answer)
@@ -370,7 +370,7 @@ class _Block:
             yield from self._knows_routes(answer.routes, answer.mode)
 
     def _rows(self, answer: RowsAnswer) -> Iterator[_Wrong]:
-        """Yield what is wrong with an answer that filters rows."""
+        """Yield the problems of an answer that filters rows."""
         yield from self._parameters(*answer.where, *answer.echo.values(), answer.page.number, answer.page.size)
         computed = answer.compute.keys()
         shown_columns = {field.removeprefix("-") for field in answer.sort} | set(answer.show)
@@ -398,14 +398,14 @@ class _Block:
                 yield from self._columns(answer.table, (field.column,))
 
     def _ranked(self, answer: RankedAnswer) -> Iterator[_Wrong]:
-        """Yield what is wrong with an answer that ranks rows."""
+        """Yield the problems of an answer that ranks rows."""
         parameters = (answer.text, *answer.where, *answer.echo.values())
         yield from self._parameters(*parameters, answer.page.number, answer.page.size)
         yield from self._columns(answer.table, (answer.id, answer.part, *answer.fields, *answer.show))
         yield from self._words(answer.words)
 
     def _routes(self, answer: RoutesAnswer) -> Iterator[_Wrong]:
-        """Yield what is wrong with an answer that gives routes."""
+        """Yield the problems of an answer that gives routes."""
         yield from self._parameters("origin", "destination", "mode", *answer.avoid, *answer.echo.values())
         yield from self._columns(
             answer.ways, (WAY_NAME, answer.metres, answer.minutes, *answer.sums, *answer.least, *answer.avoid.values())
@@ -414,14 +414,14 @@ class _Block:
             yield from self._reference(answer.ends)
 
     def _reference(self, reference: Reference) -> Iterator[_Wrong]:
-        """Yield what is wrong with a reference, which says how a value names a row."""
+        """Yield the problems of a reference, which defines how a value names a row."""
         yield from self._columns(
             reference.table, (reference.id, *reference.name, *reference.sort, reference.lon, reference.lat)
         )
         yield from self._words(reference.words)
 
     def _words(self, table: str | None) -> Iterator[_Wrong]:
-        """Yield an error if there is no table of words of this name; note the table as one of words."""
+        """Yield an error if there is no table of words with this name; record the table as one of words."""
         if table is not None:
             yield from self._columns(table, ())
             if table in self._tables:
@@ -448,7 +448,7 @@ class _Block:
                 yield f"the tool has no parameter {shown(name)}", did_you_mean(name, declared)
 
     def _knows_routes(self, name: str, mode: str) -> Iterator[_Wrong]:
-        """Yield an error if another tool does not answer with routes, or not for this mode."""
+        """Yield an error if another tool does not answer with routes, or not with this mode."""
         other = self._tools.get(name)
         answer = other[0].answer if other else None
         if not isinstance(answer, RoutesAnswer):
@@ -458,7 +458,7 @@ class _Block:
 
 
 def _of_rows(name: str, tables: Mapping[str, Table], wrong: Callable[[JsonObject], str]) -> Iterator[Problem]:
-    """Yield what a function finds wrong with each row of a table, with the line of the row."""
+    """Yield the problems that a function finds in each row of a table, with the line of the row."""
     for row, (path, line) in zip(tables[name].rows, tables[name].spots, strict=True):
         message = wrong(row)
         if message:
@@ -480,7 +480,7 @@ def _keys_wrong(table: str, keys: Keys, tables: Mapping[str, Table]) -> Iterator
 
 
 def _word_wrong(row: JsonObject) -> str:
-    """Return what is wrong with a row of a table of words; empty if nothing is."""
+    """Return the problem with a row of a table of words; empty if there is none."""
     lists = [name for name in _WORD_LISTS if name in row]
     pairs = (("sort", "words"), ("word", "spelt"))
     if not lists or any(
@@ -495,7 +495,7 @@ def _word_wrong(row: JsonObject) -> str:
 
 
 def _timetable_wrong(row: JsonObject, column: str) -> str:
-    """Return what is wrong with a timetable in a column of a row; empty if nothing is, or the row has none."""
+    """Return the problem with a timetable in a column of a row; empty if there is none."""
     hours = row.get(column)
     if column not in row or (isinstance(hours, dict) and all(_hour(*hour) for hour in hours.items())):
         return ""
@@ -509,7 +509,7 @@ def _hour(hour: str, minutes: Json) -> bool:
 
 
 def _way_wrong(row: JsonObject, answer: RoutesAnswer) -> str:
-    """Return what is wrong with a row of a table of ways; empty if nothing is."""
+    """Return the problem with a row of a table of ways; empty if there is none."""
     for column in ("from", "to"):
         if point_of(row.get(column)) is None:
             return f'{column}: found {shown(row.get(column))}, expected a point: "lon,lat"'

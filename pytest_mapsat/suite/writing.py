@@ -113,7 +113,7 @@ def to_yaml(value: JsonObject | list[JsonObject]) -> bytes:
     import yaml  # noqa: PLC0415  heavy
 
     class Dumper(yaml.SafeDumper):
-        """A YAML dumper that quotes texts which would be read as something else, and writes no aliases."""
+        """A YAML dumper that quotes ambiguous texts, and writes no aliases."""
 
         def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  the base class's signature
             """Return True: no aliases are written."""
@@ -125,12 +125,12 @@ def to_yaml(value: JsonObject | list[JsonObject]) -> bytes:
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """Return a text as a YAML node, in quotes if it would otherwise be read as something else."""
+    """Return a text as a YAML node, in quotes if YAML would otherwise not read it as text."""
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if _reads_as_itself(text) else '"')
 
 
 def _reads_as_itself(text: str) -> bool:
-    """Return whether YAML reads a text without quotes as a text."""
+    """Return whether YAML reads an unquoted text as a text."""
     try:
         return isinstance(scalar(text), str)
     except ValueError:
@@ -153,7 +153,7 @@ _EMPTY = frozenset({
 
 @dataclass(frozen=True)
 class Note:
-    """One thing to know about an import.
+    """A note for the user about an import.
 
     Attributes:
         kind: a short fixed word for the sort of thing.
@@ -206,25 +206,25 @@ class ImportLog:
     not_carried: Counter[str] = field(default_factory=Counter)
 
     def note(self, kind: str, place: str, message: str, *, leaves: str = "", count: int = 1) -> None:
-        """Add a note; ``leaves`` names things of the source that are not carried over, ``count`` says how many."""
+        """Add a note; ``leaves`` names omitted things of the source, and ``count`` is their number."""
         self.notes.append(Note(kind, place, message))
         if leaves:
             self.leave(leaves, count)
 
     def leave(self, what: str, count: int = 1) -> None:
-        """Count things of the source that are not carried over."""
+        """Count things of the source that are omitted."""
         self.not_carried[what] += count
 
     def case(self, data: JsonObject, place: str) -> Case | None:
-        """Return a case made of data; None after noting why the data is invalid."""
+        """Return a case from data; if the data are invalid, note the reason and return None."""
         return self._valid(Case, data, place, "case")
 
     def recording(self, data: JsonObject, place: str) -> Recording | None:
-        """Return a recording made of data; None after noting why the data is invalid."""
+        """Return a recording from data; if the data are invalid, note the reason and return None."""
         return self._valid(Recording, data, place, "recording")
 
     def _valid(self, kind: type[_Noun], data: JsonObject, place: str, word: str) -> _Noun | None:
-        """Return data as a noun of a type; None after noting why it is left out."""
+        """Return data as a noun of a type; if the data are invalid, note the reason and return None."""
         problems: list[Problem] = []
         noun = validate(kind, LocatedDocument(data, DocumentLines(0)), place, problems)
         if isinstance(noun, Case) and (problem := id_problem(noun.id, place, 0)) is not None:
@@ -234,7 +234,7 @@ class ImportLog:
         return None if problems else noun
 
     def nothing(self, source: Path, message: str) -> SuiteError:
-        """Return the error of an import without any case: why parts of the source were left out, else the message."""
+        """Return the error of an import without cases: the reasons for omissions, otherwise the message."""
         left_out = [note for note in self.notes if note.kind in ("unparsable", "refused")][: limits.PROBLEMS]
         problems = [Problem(note.place, 0, note.message) for note in left_out]
         return SuiteError(*problems or [Problem(shown_path(source), 0, message)])
@@ -261,12 +261,12 @@ Importer = Callable[[Path, Path], ImportReport]
 
 
 def import_formats() -> Iterator[str]:
-    """Yield the formats that ``mapsat import`` can read, sorted, each once."""
+    """Yield the formats that ``mapsat import`` can read, sorted, without repetitions."""
     yield from dict.fromkeys(point.name for point in installed(GROUP))
 
 
 def importer_of(name: str) -> Importer:
-    """Return the importer of a format, which checks that it returns an ImportReport.
+    """Return the importer of a format, wrapped in a check that it returns an ImportReport.
 
     Raises:
         UsageError: no package adds it, two packages do, or it cannot be loaded.
@@ -284,7 +284,7 @@ def importer_of(name: str) -> Importer:
 
 
 def bare_tool(name: str, parameters: Iterable[str]) -> Tool:
-    """Return a tool for which only the name and the parameters used in calls are known.
+    """Return a minimal tool, with only a name and the parameters used in calls.
 
     Raises:
         ValueError: no tool can be called so.
@@ -298,7 +298,7 @@ _UNDESCRIBED = "(the source does not describe this tool)"
 
 
 def is_bare(tool: Tool) -> bool:
-    """Return whether a tool still has the description that ``bare_tool`` gave it."""
+    """Return whether a tool still has its description from ``bare_tool``."""
     return tool.description.endswith(_UNDESCRIBED)
 
 
@@ -312,6 +312,6 @@ def tools_of(text: str) -> dict[str, Tool]:
 
 
 def telling_words(sentences: Iterable[str]) -> list[str]:
-    """Return the distinct words of questions that say what is asked for, which the scripted user listens for."""
+    """Return the distinct words in questions that identify the requested information for the scripted user."""
     words = (word for sentence in sentences for word in _WORD.findall(sentence) if word.lower() not in _EMPTY)
     return list(dict.fromkeys(words))

@@ -62,7 +62,7 @@ _MOST_CALLS = 50
 
 
 class ModelUser:
-    """A user of one episode, spoken for by a model. It knows persona, intent and script, and nothing else of the truth."""
+    """The user of one episode, played by a model that knows only persona, intent and script from the truth."""
 
     def __init__(self, case: Case, voice: Voice) -> None:
         truth = case.truth
@@ -81,7 +81,7 @@ class ModelUser:
         }
 
     def reply(self, turns: Sequence[Turn], hands: Hands = NO_HANDS) -> UserMove:
-        """Return the user's move after the agent's last turn; first it makes the calls that its case lets it make.
+        """Return the user's move after the agent's last turn; the user first makes the calls that the case allows.
 
         Raises:
             UserBrokenError: the model broke the rules twice, or never stopped calling.
@@ -140,7 +140,7 @@ class ModelUser:
         ]
 
     def _made(self, calls: Sequence[tuple[str, JsonObject]], hands: Hands) -> str:
-        """Make the user's calls, and return their results as lines of JSON for the model."""
+        """Make the user's calls, and return their results as JSON lines for the model."""
         results = []
         for tool, arguments in calls:
             step = hands.call(tool, arguments)
@@ -180,7 +180,7 @@ class ModelUser:
 
 
 def _calls(answer: Answer) -> list[tuple[str, JsonObject]]:
-    """Return the tool and arguments of each call that a model asks for; no arguments where they cannot be read."""
+    """Return the tool and arguments of each call that a model requests; no arguments if they cannot be read."""
     calls = (answer.data or {}).get("calls")
     listed = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     readable = []
@@ -195,21 +195,21 @@ def _calls(answer: Answer) -> list[tuple[str, JsonObject]]:
 
 
 def _misquotes(asked: Sequence[object], heard: str) -> list[str]:
-    """Return a complaint on the first question that the agent did not ask as quoted; an empty list if it asked all of them."""
+    """Return a complaint on the first quoted question that the agent did not ask; an empty list if there is none."""
     folded = words(heard)
     strange = [quote for quote in asked if not isinstance(quote, str) or words(quote) not in folded]
     return [f"{str(strange[0])[:60]!r} does not occur in the assistant's message"] if strange else []
 
 
 def _move(answer: Answer, spent: Sequence[Usage]) -> UserMove:
-    """Return the move that an answer of the model makes, with the usage of the whole turn."""
+    """Return the move in a model's answer, with the usage of the whole turn."""
     data = answer.data or {}
     ending = None if data["end"] == "no" else cast("Ending", data["end"])
     return UserMove(str(data["message"]).strip(), ending, usage=total_usage(spent))
 
 
 def _fence(text: str) -> str:
-    """Return a line that does not occur in a text: always the same for it, and not to be guessed by its author."""
+    """Return a line that does not occur in a text: always the same, but not predictable by the text's author."""
     number = 0
     while (fence := f"=== {digest([number, text], size=12)} ===") in text:
         number += 1

@@ -93,7 +93,7 @@ class NoHands:
     tools: Mapping[str, Tool] = MappingProxyType({})
 
     def call(self, name: str, arguments: JsonObject) -> Step:
-        """Return a step that says there is no such tool."""
+        """Return a step that reports that there is no such tool."""
         return unknown_tool(name, self.tools).step(name, arguments)
 
 
@@ -101,10 +101,10 @@ NO_HANDS = NoHands()
 
 
 class User(Protocol):
-    """Somebody who speaks for the user in one episode."""
+    """The interface of users, who speak in one episode."""
 
     def reply(self, turns: Sequence[Turn], hands: Hands) -> UserMove:
-        """Return the user's move after the dialogue so far, which the agent's turn ends; its calls go through ``hands``."""
+        """Return the user's move after a dialogue that ends with the agent's turn; the user's calls go through ``hands``."""
         ...
 
 
@@ -157,7 +157,7 @@ class ScriptedUser:
         return replace(move, notes=tuple(self._notes))
 
     def _move(self, message: MessageReading, hands: Hands) -> UserMove:
-        """Return the move for a message: answers and a decision, a stock phrase, or the end."""
+        """Return the move after a message: answers and a decision, a stock phrase, or the end."""
         answers = self._answers_to(message)
         replies = [self._words_of(answer, hands) for answer in answers]
         if self._is_looping(message, answers, replies):
@@ -175,7 +175,7 @@ class ScriptedUser:
         return self._without_answer(message)
 
     def _words_of(self, answer: ScriptedAnswer, hands: Hands) -> str:
-        """Make the calls of an answer, and return its words with values of the results, or those for a failure."""
+        """Make the calls of an answer, and return its words with values from the results, or its words for a failure."""
         results: dict[str, Json] = {}
         for call in answer.calls:
             step = hands.call(call.tool, dict(call.arguments))
@@ -195,7 +195,7 @@ class ScriptedUser:
             ) from None
 
     def _answers_to(self, message: MessageReading) -> list[ScriptedAnswer]:
-        """Return the answers that a message asks for and mark them as said; note what the script has no answer for."""
+        """Return the answers that a message requests and mark them as said; record requests without an answer."""
         asked = (*message.questions, *message.open_ended)
         answers = [
             answer
@@ -221,7 +221,7 @@ class ScriptedUser:
         return sorted(answers, key=lambda answer: _place(answer, message) if answer.calls else -1)
 
     def _is_looping(self, message: MessageReading, answers: Sequence[ScriptedAnswer], replies: Sequence[str]) -> bool:
-        """Return whether this is the second reply in a row without anything new."""
+        """Return whether this is the second consecutive reply without anything new."""
         confirmed = self._script.confirms is not None and message.go_ahead
         new = [words for answer, words in zip(answers, replies, strict=True) if self._given.get(id(answer)) != words]
         repeats = all(words(sentence) in self._heard for sentence in message.sentences)
@@ -231,18 +231,18 @@ class ScriptedUser:
         return self._stale_replies > 1
 
     def _was_answered(self, message: MessageReading) -> bool:
-        """Return whether a question of a message asks for an answer that was given before."""
+        """Return whether a question of a message requests an answer that was given before."""
         return any(_is_asked(answer, message.questions) for answer in self._said)
 
     def _answer(self, replies: Sequence[str], decision: tuple[str, bool] | None, *, also_act: bool) -> UserMove:
-        """Return the move that says some answers and a decision, and that the user cannot act on the remaining requests."""
+        """Return the move that gives some answers and a decision, and declines the remaining requests."""
         words_of_decision, agreed = decision or ("", None)
         # The same words may stand in two answers of a script; once is enough.
         sayings = dict.fromkeys((*replies, words_of_decision, self._stock.cannot_act if also_act else ""))
         return UserMove(self._stock.joint.join(filter(None, sayings)), agreed=agreed)
 
     def _without_answer(self, message: MessageReading) -> UserMove:
-        """Return the move for a message that no answer is for: a stock phrase, or the end."""
+        """Return the move after a message without a scripted answer: a stock phrase, or the end."""
         if message.actions:
             return UserMove(self._stock.cannot_act, ending="done")
         leaves = self._script.leaves and not self._unsaid
@@ -259,7 +259,7 @@ class ScriptedUser:
 def answer_go_ahead(
     confirms: Literal["yes", "no"] | Confirms | None, message: MessageReading, language: str
 ) -> tuple[str, bool] | None:
-    """Return what a script answers to a request for a go-ahead, and whether that agrees; None where it has no answer or none is asked for.
+    """Return a script's answer to a request for approval, and whether it agrees; None if there is no answer or no request.
 
     Args:
         confirms: the script's.
@@ -277,7 +277,7 @@ def answer_go_ahead(
 
 
 def _names(message: MessageReading, wanted: str, language: str) -> bool:
-    """Return whether a message that asks for a go-ahead names something, a time or a figure in whatever form.
+    """Return whether a message that asks for approval names something, a time or a figure in any form.
 
     What it says is not to be had is not what it asks about. A time in the very sentence that asks goes before those in others.
     """
@@ -296,28 +296,28 @@ def _names(message: MessageReading, wanted: str, language: str) -> bool:
 
 
 def _is_same(wanted: SaidFact, stated: SaidFact) -> bool:
-    """Return whether two facts agree in value and unit, where a bare count agrees with any unit."""
+    """Return whether two facts have the same value and unit; a bare count matches any unit."""
     return wanted.agrees(stated) and (wanted.unit == stated.unit or "count" in (wanted.unit, stated.unit))
 
 
 def _closing_words(text: str) -> str:
-    """Return the words if they may end a dialogue; empty if they ask for something."""
+    """Return the words if they may end a dialogue; empty if they request something."""
     return "" if not text or wants_something(text) else text
 
 
 def _is_asked(answer: ScriptedAnswer, sentences: Sequence[str]) -> bool:
-    """Return whether a sentence has a phrase that asks for an answer."""
+    """Return whether a sentence contains a phrase that requests an answer."""
     return any(mentions(sentence, phrase) for sentence in sentences for phrase in answer.asked)
 
 
 def _is_told(answer: ScriptedAnswer, sentences: Sequence[str]) -> bool:
-    """Return whether a sentence tells the user to do what an answer does: "Please toggle airplane mode"."""
+    """Return whether a sentence tells the user to perform the action of an answer: "Please toggle airplane mode"."""
     wanted = [_order_pattern(phrase) for phrase in map(words, answer.asked) if phrase]
     return any(pattern.search(words(sentence)) for sentence in sentences for pattern in wanted)
 
 
 def _place(answer: ScriptedAnswer, message: MessageReading) -> int:
-    """Return the index of the first sentence that asks for an answer; the number of sentences if there is no such one."""
+    """Return the index of the first sentence that requests an answer; the number of sentences if there is none."""
     places = (at for at, sentence in enumerate(message.sentences) if _is_asked(answer, [sentence]))
     return next(places, len(message.sentences))
 
@@ -327,7 +327,7 @@ class _LackingError(Exception):
 
 
 def _quoting(say: str, results: Mapping[str, Json]) -> str:
-    """Return words with the paths in them replaced by values of results. Raises _LackingError if a value is missing."""
+    """Return words with their paths replaced by values from results. Raises _LackingError if a value is missing."""
 
     def value_of(match: re.Match[str]) -> str:
         """Return the value at a matched path as text, cut to 2,000 characters. Raises _LackingError."""
@@ -340,7 +340,7 @@ def _quoting(say: str, results: Mapping[str, Json]) -> str:
 
 
 def last_words(turns: Sequence[Turn]) -> str:
-    """Return the agent's last message, where the dialogue ends in one; else an empty text."""
+    """Return the agent's message at the end of the dialogue; empty if the dialogue ends otherwise."""
     return turns[-1].text if turns and turns[-1].role == "agent" else ""
 
 
@@ -349,7 +349,7 @@ def last_words(turns: Sequence[Turn]) -> str:
 
 @dataclass(frozen=True)
 class Stock:
-    """The stock phrases of a language: messages of a user that are in no script."""
+    """The stock phrases of a language: messages of a user that occur in no script."""
 
     no_preference: str
     cannot_act: str
@@ -381,7 +381,7 @@ def stock_of(language: str) -> Stock:
 
 
 def liberties(language: str, may: Collection[str]) -> dict[str, str]:
-    """Return the text of each liberty for a model that is the user, by name: granted where it is in ``may``, else denied."""
+    """Return the text of each liberty for a model that plays the user: granted if it is in ``may``, otherwise denied."""
     return {name: texts[name in may] for name, texts in _LIBERTIES[own_language(language)].items()}
 
 
@@ -431,7 +431,7 @@ def mentions(sentence: str, phrase: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _order_pattern(wanted: str) -> re.Pattern[str]:
-    """Return the pattern of sentences that tell the user to do what a phrase is for."""
+    """Return the pattern of sentences that tell the user to perform the action of a phrase."""
     end = r"(?:s|es)?(?![a-z0-9])" if _LATIN.match(wanted[-1]) else ""
     pattern = PATTERNS["told_to"].pattern.replace("<not_told>", PATTERNS["not_told"].pattern)
     return re.compile(pattern.replace("<phrase>", re.escape(wanted) + end))
@@ -463,13 +463,13 @@ class MessageReading:
 
     @property
     def asks(self) -> bool:
-        """Return whether the message asks anything of the user."""
+        """Return whether the message requests anything from the user."""
         return bool(self.questions or self.open_ended or self.actions)
 
 
 @lru_cache(maxsize=256)
 def read(message: str, language: str = "en") -> MessageReading:
-    """Return what the message asks.
+    """Return the requests in the message.
 
     Args:
         message: the agent's words.
@@ -508,12 +508,12 @@ def read(message: str, language: str = "en") -> MessageReading:
 
 
 def wants_something(message: str) -> bool:
-    """Return whether the user's own words ask for anything; such words never end a dialogue."""
+    """Return whether the user's own words request anything; such words never end a dialogue."""
     return PATTERNS["wants_something"].search(fold_phrase(message).rstrip("。.!~ ")) is not None
 
 
 def _kind(sentence: str, offer: str | None) -> str:
-    """Return the kind of a sentence, such as question, action or filler; ``offer`` is None where it asks nothing."""
+    """Return the kind of a sentence, such as question, action or filler; ``offer`` is None if it requests nothing."""
     core = sentence.strip(" ,.!。~?:;…")
     if PATTERNS["empty_words"].match(core):
         return "filler"
@@ -527,13 +527,13 @@ def _kind(sentence: str, offer: str | None) -> str:
 
 
 def _with_list(document: Document, span: Span, sentence: str) -> str:
-    """Return a sentence that asks, with the items of the list that follows it as further lines."""
+    """Return an asking sentence, with the items of the following list as further lines."""
     return "\n".join((sentence, *(fold_phrase(document.words(item)) for item in document.list_below(span.start))))
 
 
 @dataclass(frozen=True)
 class SaidFact:
-    """A time of day, a day or a figure in somebody's words.
+    """A time of day, a day or a figure in a text.
 
     Attributes:
         unit: ``clock``, ``day``, or the canonical unit of a figure.
@@ -603,7 +603,7 @@ _STATED = re.compile(r"\d+(?:[.:]\d+)*|(?<=[“\"「《])[^”\"」》]{2,40}(?=
 
 @dataclass(frozen=True)
 class Slip:
-    """Something that a user surely did wrong.
+    """A definite error of a user.
 
     Attributes:
         kind: what sort of error it is.
@@ -620,7 +620,7 @@ class Slip:
 
 
 def out_of_turn(reading: MessageReading, *, ends: bool, free: bool = False) -> Iterator[Slip]:
-    """Yield the slips of a user who speaks, or ends the dialogue, at the wrong moment.
+    """Yield the slips of a user who speaks or ends the dialogue at the wrong moment.
 
     Args:
         reading: what the agent's message asks.
@@ -636,7 +636,7 @@ def out_of_turn(reading: MessageReading, *, ends: bool, free: bool = False) -> I
 
 
 def wording_slips(message: str, *, asks: bool = False) -> Iterator[Slip]:
-    """Yield the slips of wording: it speaks for the assistant, is too long, or asks for something (unless ``asks``)."""
+    """Yield slips of wording: the user speaks for the assistant, is too long, or requests something (unless ``asks``)."""
     if not asks and wants_something(message):
         yield Slip("misinterpretation", "it asks the assistant for something")
     if PATTERNS["speaks_for_agent"].search(fold_phrase(message)):
@@ -649,7 +649,7 @@ def wording_slips(message: str, *, asks: bool = False) -> Iterator[Slip]:
 
 
 class Script:
-    """The knowledge and the answers of a user in a case.
+    """A user's knowledge and answers in a case.
 
     Attributes:
         answers: what it has been given to say, each when it is asked for; what it says of its own calls is not among them: they decide that.
@@ -667,13 +667,13 @@ class Script:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """Return everything that the script gives the user to say."""
+        """Return all words that the script gives the user."""
         decisions = self.confirms if isinstance(self.confirms, Confirms) else None
         own = (decisions.say, decisions.otherwise) if decisions else ()
         return (*(answer.say for answer in self.answers), *own)
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the script for a model: what to say, and to which request for a go-ahead."""
+        """Yield the lines of the script for a model: the words to say, and the request for approval that each one answers."""
         yield from (answer.say for answer in self.answers)
         stock = stock_of(self.language)
         if isinstance(self.confirms, Confirms):
@@ -689,7 +689,7 @@ class Script:
         return facts_of(text[-_READ_CHARS:], self.language, self.now)
 
     def invented(self, message: str, texts: Sequence[str]) -> Iterator[Slip]:
-        """Yield the figures, times and quoted names of a message that are in no known text, in whatever form.
+        """Yield the figures, times and quoted names in a message that occur in no known text, in any form.
 
         Args:
             message: the user's words.
@@ -709,7 +709,7 @@ class Script:
                 yield Slip("contradiction", f"it invents {_text(message, span)!r}, which occurs nowhere")
 
     def departed(self, turns: Sequence[Turn], message: str, *, ends: bool) -> Iterator[Slip]:
-        """Yield the slips of a message that surely departs from the script's answers to the questions.
+        """Yield the slips of a message that certainly departs from the script's answers to the questions.
 
         Args:
             turns: the dialogue before the message; the last turn is the agent's.
@@ -747,14 +747,14 @@ class Script:
                 yield Slip("missing_details", f"it was asked for {say} and does not say it")
 
     def _tells(self, message: str, answer: ScriptedAnswer) -> bool:
-        """Return whether a message has the words of an answer, or all its facts."""
+        """Return whether a message contains the words of an answer, or all its facts."""
         if words(answer.say) in words(message):
             return True
         wanted, both_facts = self.facts(answer.say), self.facts(message)
         return bool(wanted) and all(any(fact.agrees(other) for other in both_facts) for fact in wanted)
 
     def _other_fact(self, message: str, answer: ScriptedAnswer) -> str:
-        """Return the words of a fact of an answer's kind that is not in the script; empty if there is no such fact."""
+        """Return the words of a fact of the same kind as an answer's that is not in the script; empty if there is none."""
         kinds = {fact.unit for fact in self.facts(answer.say)} - {"count"}
         script_facts = [fact for say in self.said for fact in self.facts(say)]
         for fact in facts_of(message, self.language, self.now):
@@ -763,7 +763,7 @@ class Script:
         return ""
 
     def _keeps_back(self, message: str, answer: ScriptedAnswer, before: Sequence[str]) -> bool:
-        """Return whether a message surely lacks an answer: it declines, or has no fact where the answer has a new one."""
+        """Return whether a message certainly withholds an answer: it declines, or has no fact although the answer has a new one."""
         if PATTERNS["declines"].search(fold_phrase(message)):
             return True
         earlier_facts = [fact for text in before for fact in self.facts(text)]
@@ -780,7 +780,7 @@ def _text(message: str, span: Span) -> str:
 
 
 def audit(case: Case, trajectory: Trajectory) -> tuple[Label, ...]:
-    """Return a failed label for each slip of the user's turns, live or recorded, where the case's script decides.
+    """Return a failed label for each slip in the user's turns, live or recorded, that the case's script decides.
 
     A label that names the user as to blame is of a slip that may have misled the agent. What no rule is sure of has no label.
 
@@ -806,7 +806,7 @@ def audit(case: Case, trajectory: Trajectory) -> tuple[Label, ...]:
 
 
 def _known(case: Case) -> Iterator[str]:
-    """Yield what a user of the case may know: whatever the truth says of it, and what the agent is shown."""
+    """Yield the knowledge that a user of the case may have: all user data in the truth, and the data shown to the agent."""
     truth, context = case.truth, case.visible.context
     yield from (truth.persona, truth.intent, truth.user.prompt, *Script(case).said)
     yield from (message.text for message in case.visible.messages)

@@ -138,7 +138,7 @@ class TestVersions:
         (tmp_path / "kinds_of_agents.py").write_text("agent = 3\ndef make(tools, depth): pass\n")
         told = self.refusal("other:kinds_of_agents:agent", tmp_path)
         assert "is an object of type int; expected a Agent, or a function of `tools` that returns one" in told
-        assert "it insists on 'depth'" in self.refusal("other:kinds_of_agents:make", tmp_path)
+        assert "it requires 'depth'" in self.refusal("other:kinds_of_agents:make", tmp_path)
 
 
 class TestAdaptersOfOthers:

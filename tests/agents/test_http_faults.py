@@ -89,7 +89,7 @@ class TestStatus:
         ending, blame, told = fault(lambda _: (307, {"Location": elsewhere}, b""))
         assert (ending, blame) == LOST
         assert (
-            f"it redirects to '{elsewhere}' (307 Temporary Redirect), which is not followed: name that address" in told
+            f"it redirects to '{elsewhere}' (307 Temporary Redirect), which is not followed: use that address" in told
         )
         assert not service.asked(elsewhere)
 

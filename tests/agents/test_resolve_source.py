@@ -53,7 +53,7 @@ class TestModules:
         assert callable(resolve_source("twice_there:agent", root=root).agent)
 
     def test_a_module_on_the_path_is_found_as_well(self, tmp_path):
-        assert "insists on 'text'" in refusal("textwrap:dedent", tmp_path)
+        assert "requires 'text'" in refusal("textwrap:dedent", tmp_path)
 
     @pytest.mark.parametrize(
         ("source", "told"),
@@ -186,7 +186,7 @@ class TestWhatCountsAsAnAgent:
         def agent(message, toolz):
             return message
 
-        with pytest.raises(UsageError, match=r"insists on 'toolz'.*did you mean 'tools'\?"):
+        with pytest.raises(UsageError, match=r"requires 'toolz'.*did you mean 'tools'\?"):
             source_of(agent, "mymod:agent")
 
     def test_a_parameter_that_has_a_place_and_no_name_is_refused(self):
@@ -197,7 +197,7 @@ class TestWhatCountsAsAnAgent:
             source_of(agent, "mymod:agent")
 
     def test_another_name_for_the_message_is_refused(self):
-        with pytest.raises(UsageError, match="insists on 'text': rename `text` to `message`"):
+        with pytest.raises(UsageError, match="requires 'text': rename `text` to `message`"):
             source_of(lambda text: text, "mymod:agent")
         with pytest.raises(UsageError, match="rename `query` to `message`"):
             source_of(lambda query, tools: query, "mymod:agent")
@@ -207,7 +207,7 @@ class TestWhatCountsAsAnAgent:
             def __init__(self, model):
                 pass
 
-        with pytest.raises(UsageError, match="insists on 'model', and what is given, by name, is tools, context"):
+        with pytest.raises(UsageError, match="requires 'model', but the arguments, given by name, are tools, context"):
             source_of(Agent, "mymod:Agent")
 
     @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])

@@ -39,7 +39,7 @@ def test_answers_are_counted_moved_and_dropped(folder: Path, capsys: pytest.Capt
     assert json.loads(printed(capsys, "export", str(folder / "a.jsonl"), "--json")) == {"answers": 3}
     assert "empty now" in printed(capsys, "clear")
     assert json.loads(printed(capsys, "info", "--json"))["answers"] == 0
-    assert "3 answers added, 0 known already, 0 lines of no use" in printed(capsys, "import", str(folder / "a.jsonl"))
+    assert "3 answers added, 0 already known, 0 unusable lines" in printed(capsys, "import", str(folder / "a.jsonl"))
     (folder / "a.jsonl").write_text("nonsense\n")
     assert main(["cache", "import", str(folder / "a.jsonl")], rare=True) == 1
     assert "a.jsonl:1: is not valid JSON" in capsys.readouterr().err

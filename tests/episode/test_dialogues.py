@@ -229,7 +229,7 @@ class TestFactories:
             (lambda: "text", "returned an object of type str"),
             (lambda: dict, "returned the class dict"),
             (lambda: lambda: "x", "takes no 'message'"),
-            (lambda: lambda message, more: "x", "insists on 'more'"),
+            (lambda: lambda message, more: "x", "requires 'more'"),
         ],
     )
     def test_one_that_makes_no_agent_is_at_fault(self, make, said):

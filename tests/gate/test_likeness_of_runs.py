@@ -24,8 +24,8 @@ def refusal(baseline, new, **options):
         ({"prompts": {"own/remember": "x"}}, "prompt own/remember: baseline none, new x", "mapsat compare --memories"),
         ({"options": {"agent_memory": "full"}}, "agent-memory: baseline none, new full", "mapsat compare --memories"),
         ({"options": {"agent_memory": "full"}, "user": "none"}, "user: baseline", "mapsat regrade judges"),
-        ({"unfinished": "it was stopped"}, "end: baseline a whole run, new it was stopped", "a run that did not end is"),
-        ({"unfinished": "it was stopped", "user": "none"}, "end: baseline a whole run", "a run that did not end is"),
+        ({"unfinished": "it was stopped"}, "end: baseline a whole run, new it was stopped", "--mapsat-resume finishes a run"),
+        ({"unfinished": "it was stopped", "user": "none"}, "end: baseline a whole run", "--mapsat-resume finishes a run"),
         ({"versions": {"pytest-mapsat": "2"}}, "version of pytest-mapsat: baseline 1, new 2", "run the baseline again"),
         (
             {"suites": (SuiteInfo(name="s", version="2", fingerprint="f"),)},

@@ -211,7 +211,7 @@ def test_a_suite_keeps_its_tools_and_no_table_is_overwritten(tmp_path, capsys):
     assert main(command) == 0
     assert not (tmp_path / "tools").exists()
     assert main(command) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_a_full_disk_leaves_no_half_of_a_city(tmp_path, monkeypatch, capsys):

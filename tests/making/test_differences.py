@@ -113,7 +113,7 @@ def test_a_reply_that_the_user_took_proposes_nothing():
     proposals = proposed(talk, lines=lines, accepted_at=1)
     assert not proposals.requirements
     assert not proposals.answers
-    assert "nothing tells that the user refused Cafe Miramar" in proposals.notes[0]
+    assert "nothing shows that the user refused Cafe Miramar" in proposals.notes[0]
 
 
 def test_words_that_contradict_a_record_ask_for_nothing_else():

@@ -93,7 +93,7 @@ def test_a_session_ends_at_a_pause_and_at_another_kind(tmp_path):
 def test_times_that_go_back_and_events_that_stand_twice_do_no_harm(tmp_path, capsys):
     events = visits(16)
     report, cases = built(tmp_path, capsys, [*events[::-1], *events])
-    assert report["odd"]["events that stand twice"] == len(events)
+    assert report["odd"]["events that occur twice"] == len(events)
     assert report["odd"]["times before that of the event above"] > 0
     assert [part["id"] for part in hidden(cases[0])] == ["quiet"]
 

@@ -61,7 +61,7 @@ def test_the_next_step_of_the_user_says_which_reply_is_judged(tmp_path, later, q
     ("chat", "told"),
     [
         ([agent("Hello!"), user("Tea?"), agent("Here.")], "begins with the agent"),
-        ([user("Tea?"), agent(None, SEARCH_CALL), agent("Here.")], "tells no result of find"),
+        ([user("Tea?"), agent(None, SEARCH_CALL), agent("Here.")], "has no result of find"),
         ([user("Tea?"), agent(None, SEARCH_CALL), result("a", "no such shop"), agent("Here.")], "find is no JSON: it is kept as text"),
         ([user("Tea?"), agent(None, SEARCH_CALL), result("a", '{"x": [1, 2'), agent("Here.")], "missing or was cut off"),
         ([user("Tea?"), agent(None, ("a", "find", '{"q": 1')), agent("Here.")], "the arguments of find are no JSON object"),

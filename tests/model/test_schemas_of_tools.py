@@ -33,7 +33,7 @@ BOOKING = {
         ({"stops": [{"name": "Quay"}, {}]}, "stops[1]: 'name' is missing"),
         ({"stops": [{"name": "Quay"}, {"name": "Quay"}]}, "expected no item twice"),
         ({"seat": 5}, "seat: found 5, expected a multiple of 2; or seat: found 5, expected a multiple of 3"),
-        ({"seat": 6}, "seat: found 6, which is 2 of the allowed forms, expected one"),
+        ({"seat": 6}, "seat: found 6, which matches 2 of the allowed forms; expected exactly one"),
         ({"price": 0.25}, "price: found 0.25, expected a multiple of 0.1"),
         ({"both": 5}, "both: found 5, expected at most 4"),
         ({"name": "admin"}, "name: found 'admin', which is ruled out"),

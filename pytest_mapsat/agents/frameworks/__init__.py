@@ -45,13 +45,13 @@ class ToolAnswer(NamedTuple):
 
 
 class Spent:
-    """The usage of the models for one reply. A figure that one call does not report is unknown in the sum."""
+    """The usage of the models for one reply. If one call does not report a figure, the sum of that figure is unknown."""
 
     def __init__(self) -> None:
         self._parts: list[Usage] = []
 
     def add(self, tokens_in: int | None, tokens_out: int | None, cost: float | None = None) -> None:
-        """Count one call of a model, or several; where no tokens at all are counted, their number is unknown.
+        """Count one or several calls of a model; if no call reports tokens, the number of tokens is unknown.
 
         Args:
             tokens_in: tokens that the model read; None where the framework does not tell.
@@ -64,7 +64,7 @@ class Spent:
         )
 
     def usage(self) -> dict[str, float | None] | None:
-        """Return the usage of the reply; None: nothing was counted."""
+        """Return the usage of the reply; None if nothing was counted."""
         return total_usage(self._parts).model_dump() if self._parts else None
 
 
@@ -95,7 +95,7 @@ class AdapterEpisode:
 
     @classmethod
     def of(cls, tools: Toolbox) -> AdapterEpisode:
-        """Return an episode that only has tools, for framework tools that are made before there is a context."""
+        """Return an episode that has only tools, for framework tools that are built before the context exists."""
         return cls(tools, AgentContext(), Session("", lambda _: None))
 
     def runs(self, tool: str) -> bool:
@@ -103,11 +103,11 @@ class AdapterEpisode:
         return tool in self.run and tool not in self.names
 
     def data_for(self, kind: Any) -> Any:
-        """Return the context that an agent is run with: of the user's own kind, filled from the case; see ``data_from``."""
+        """Return the context for a run of the agent: an object of the user's class, filled from the case; see ``data_from``."""
         return data_from(self.context, kind, self.data)
 
     def call(self, name: str, arguments: Any, agent: str | None = "") -> ToolAnswer:
-        """Have the sandbox answer a call; a tool that the case does not have answers with an error, and counts as called.
+        """Return the sandbox's answer to a call; a call of an unknown tool is answered with an error, and is counted.
 
         Args:
             name: the tool, as the model called it.
@@ -131,7 +131,7 @@ def is_ours(function: Any) -> bool:
 
 
 def must_answer(call: GuardedCall, name: str, body: Any, *things: Any, own: bool = False) -> bool:
-    """Return whether the sandbox answers a call of a tool; where it does not, the tool itself runs.
+    """Return whether the sandbox answers the calls of a tool; otherwise the tool itself runs.
 
     Args:
         call: the call.
@@ -154,7 +154,7 @@ _asking: ContextVar[bool] = ContextVar("mapsat_asking", default=False)
 
 
 async def counted(call: GuardedCall, usage_of: Callable[[Any], tuple[int | None, int | None, float | None]]) -> Any:
-    """Have a model answer, and count what it used, wherever in the episode it is asked; a model around another counts once.
+    """Run a model call and count its usage, anywhere in the episode; a model that wraps another model counts once.
 
     Args:
         call: the call of the model's coroutine function.
@@ -173,7 +173,7 @@ async def counted(call: GuardedCall, usage_of: Callable[[Any], tuple[int | None,
 
 
 def team_of(agent: Any, link: str) -> list[Any]:
-    """Return an agent and those that it hands over to, each once; ``link``: the attribute that lists them."""
+    """Return an agent and all agents to which it can hand over, without duplicates; ``link``: the attribute that lists them."""
     team = [agent]
     for member in team:
         team += [other for other in getattr(member, link, ()) if not any(other is known for known in team)]
@@ -181,13 +181,13 @@ def team_of(agent: Any, link: str) -> list[Any]:
 
 
 def refusal_of(kinds: Iterable[str]) -> str:
-    """Return why an agent with these kinds of tools cannot be played; empty if there are no such kinds."""
+    """Return why an agent with these kinds of tools cannot be played; empty if no such tools exist."""
     names = ", ".join(sorted(kinds))
     return f"no sandbox can answer its {names}; give it functions in their place" if names else ""
 
 
 def natively(make: Callable[[str, str, JsonObject, AdapterEpisode], Any]) -> Callable[[Toolbox], list[Any]]:
-    """Return a function that makes a framework's tools from a toolbox; ``make`` makes one of them, for an episode."""
+    """Return a function that converts a toolbox into a framework's tools; ``make`` converts one tool for an episode."""
 
     def native(tools: Toolbox) -> list[Any]:
         """Return the framework's tools for a toolbox."""
@@ -251,18 +251,18 @@ class Adapter:
 
 
 def kinds_of(agent: object) -> Iterator[tuple[str, str]]:
-    """Yield the module and the name of an object's class and of each class that it inherits from."""
+    """Yield the module and the name of an object's class and of each base class."""
     for ancestor in type(agent).__mro__:
         yield str(ancestor.__module__), ancestor.__name__
 
 
 def comes_from(module: str, package: str) -> bool:
-    """Return whether a module is a package or in it."""
+    """Return whether a module is a given package or lies in it."""
     return module == package or module.startswith(f"{package}.")
 
 
 def reply_of(output: Any, spent: Spent, *, text: str = "", thoughts: Sequence[str] = ()) -> Reply:
-    """Return a Reply made from the output of a framework, its usage and its thoughts.
+    """Return a Reply built from a framework's output, usage and thoughts.
 
     Args:
         output: what the framework calls the output: text, structured data, or None.
@@ -280,7 +280,7 @@ def reply_of(output: Any, spent: Spent, *, text: str = "", thoughts: Sequence[st
 
 
 class FrameworkConversation:
-    """One episode with an agent of a framework, and the loop of all of them: each reply is a run of the agent.
+    """One episode with an agent of a framework, and the loop that all frameworks share: each reply is a run of the agent.
 
     A framework has a class below it that says how a run goes (``run``). Where a run can stop for a go-ahead, the user is asked (``call_at``), and the next
     message decides how it goes on (``resumed_input``).
@@ -300,7 +300,7 @@ class FrameworkConversation:
         self.begin()
 
     async def reply(self, message: str) -> Reply:
-        """Return the agent's answer, or its question; where its run has stopped, the message gives or denies the go-ahead."""
+        """Return the agent's answer or question; if its run has stopped for approval, the message approves or declines."""
         self.begin()
         stops, self.stops = self.stops, []
         output = await self.run(self.resumed_input(stops, message) if stops else self.run_input(message))
@@ -314,7 +314,7 @@ class FrameworkConversation:
 
     @property
     def spent(self) -> Spent:
-        """What the models of this reply used."""
+        """The usage of the models for this reply."""
         return self.episode.spent
 
     def ended(self, output: Any) -> Reply:
@@ -322,21 +322,21 @@ class FrameworkConversation:
         return reply_of(output, self.spent, text=self.text, thoughts=self.thoughts)
 
     def question(self) -> str:
-        """Return the question for the user where a run has stopped for a go-ahead."""
+        """Return the question for the user if a run has stopped for approval."""
         return question(list(map(self.call_at, self.stops)), self.episode)
 
     # -- what a framework has of its own
 
     def run_input(self, message: str) -> Any:
-        """Return the input that a run begins with: here the message itself."""
+        """Return the input of a new run: by default the message itself."""
         return message
 
     def resumed_input(self, stops: Sequence[Any], message: str) -> Any:
-        """Return the input that resumes a stopped run, with the user's decision in it."""
+        """Return the input that resumes a stopped run; it contains the user's decision."""
         raise NotImplementedError
 
     def call_at(self, stop: Any) -> tuple[str, Any]:
-        """Return name and arguments of the call before which a run has stopped."""
+        """Return the name and arguments of the call before which a run stopped."""
         raise NotImplementedError
 
     async def run(self, given: Any) -> Any:
@@ -345,7 +345,7 @@ class FrameworkConversation:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON data; what pydantic cannot write becomes the name of its type in angle brackets."""
+    """Return a value as JSON data; a value that pydantic cannot write becomes its type name in angle brackets."""
     from pydantic_core import to_jsonable_python
 
     return to_jsonable_python(value, fallback=lambda other: f"<{type(other).__name__}>")
@@ -357,7 +357,7 @@ _ASKS = {"zh": "我可以执行 {calls} 吗？", "en": "May I go ahead with {cal
 
 
 def question(calls: Sequence[tuple[str, Any]], episode: AdapterEpisode) -> str:
-    """Return the question whether an agent may make some calls, in the language of the case.
+    """Return a question that asks, in the language of the case, whether the agent may make some calls.
 
     Args:
         calls: name and arguments of each.
@@ -376,7 +376,7 @@ def _shown(arguments: Any) -> str:
 
 
 def go_ahead(message: str) -> bool:
-    """Return whether the user's words plainly agree."""
+    """Return whether the user's words clearly approve."""
     from pytest_mapsat.reading import agrees
 
     return agrees(message) is True
@@ -386,7 +386,7 @@ def go_ahead(message: str) -> bool:
 
 
 def data_from(context: AgentContext, kind: Any, own: Any = None) -> Any:
-    """Return the case's data as a framework's own kind of data.
+    """Return the case's data as an object of a framework's context class.
 
     A field takes the value of its name in the context (``uid``, ``city``, ...), else in the context's ``details``, else its own or its default.
 
@@ -417,12 +417,12 @@ def data_from(context: AgentContext, kind: Any, own: Any = None) -> Any:
 
 
 def is_data_kind(kind: Any) -> bool:
-    """Return whether a kind of context is a class of the user's own, which has to be filled."""
+    """Return whether a context class is the user's own, so that an object of it must be filled."""
     return isinstance(kind, type) and kind is not type(None) and kind not in AgentContext.__mro__
 
 
 def lacking_fields(context: AgentContext, kind: Any) -> str:
-    """Return why a kind of context cannot be filled from a case's context, and what to write; empty if it can."""
+    """Return why a context class cannot be filled from a case, and what to write; empty if it can be filled."""
     if not is_data_kind(kind):
         return ""
     needed, names = _fields(kind)
@@ -439,13 +439,13 @@ def lacking_fields(context: AgentContext, kind: Any) -> str:
 
 
 def _values(context: AgentContext) -> JsonObject:
-    """Return what fields are filled with, by name: the context's fields, and its details."""
+    """Return the values for the fields, by name: the fields of the context and its details."""
     known = {name: value for name, value in context.items() if value is not None}
     return {**context, **(context.get("details") or {}), **known}
 
 
 def _updated(own: Any, values: JsonObject) -> Any:
-    """Return a copy of data with new values of some fields; an object without fields as it is."""
+    """Return a copy of a data object with new values for some fields; an object without fields is returned unchanged."""
     if dataclasses.is_dataclass(own) and not isinstance(own, type):
         return dataclasses.replace(own, **values)
     if hasattr(type(own), "model_fields"):
@@ -454,7 +454,7 @@ def _updated(own: Any, values: JsonObject) -> Any:
 
 
 def _fields(kind: type) -> tuple[set[str], list[str] | None]:
-    """Return the fields without a default and all fields of a class of data; None for all if they cannot be read."""
+    """Return the required fields and all fields of a data class; None for all fields if they cannot be read."""
     if dataclasses.is_dataclass(kind):
         members = dataclasses.fields(kind)
         none = dataclasses.MISSING
@@ -468,7 +468,7 @@ def _fields(kind: type) -> tuple[set[str], list[str] | None]:
 
 
 def kind_in(*annotated: Any) -> Any:
-    """Return the first class of a user's own context that generic aliases or functions are annotated with, such as ``Agent[Mine]``; None if there is none."""
+    """Return the first context class of the user's own among annotations such as ``Agent[Mine]``; None if there is none."""
     for thing in annotated:
         hints = getattr(thing, "__annotations__", {}) if isroutine(thing) else {}
         for alias in (thing, *getattr(type(thing), "__orig_bases__", ()), *hints.values()):
@@ -498,7 +498,7 @@ GROUP = "pytest_mapsat.adapters"
 
 
 def adapter_named(name: str) -> Adapter | None:
-    """Return the adapter of a name, ours or an installed package's; None if there is no such adapter.
+    """Return the adapter with a name, built in or from an installed package; None if there is no such adapter.
 
     Raises:
         UsageError: that of an installed package cannot be had.
@@ -509,7 +509,7 @@ def adapter_named(name: str) -> Adapter | None:
 
 
 def adapter_for(agent: object) -> Adapter | None:
-    """Return the adapter for an object, by the framework that it is an agent of; None if it is of no known framework.
+    """Return the adapter for an object by its framework; None if the object is not an agent of a known framework.
 
     Raises:
         UsageError: an adapter of an installed package cannot be had.
@@ -524,20 +524,20 @@ def adapter_for(agent: object) -> Adapter | None:
 
 
 def _takes_message(kind: type) -> bool:
-    """Return whether the objects of a class are called with a message."""
+    """Return whether the instances of a class are called with a message."""
     code: CodeType | None = getattr(getattr_static(kind, "__call__", None), "__code__", None)
     takes = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return callable(getattr(kind, "reply", None)) or "message" in takes
 
 
 def _ours(name: str) -> Adapter:
-    """Import and return one of our own adapters, by its name."""
+    """Import and return a built-in adapter by its name."""
     adapter: Adapter = import_module(f".{name.replace('-', '_')}", __name__).ADAPTER
     return adapter
 
 
 def _of_others(point: EntryPoint) -> Adapter:
-    """Load and return the adapter of an entry point. Raises UsageError if it cannot be loaded or is not an Adapter."""
+    """Load and return an adapter from an entry point. Raises UsageError if loading fails or the object is not an Adapter."""
     name = point.name
     try:
         adapter = call_user_code(point.load)

@@ -23,14 +23,14 @@ def _native(name: str, description: str, parameters: dict[str, Any], episode: Ad
 
 
 class _AgentConversation(FrameworkConversation):
-    """One episode with an agent: a session of its own, and the requests for approval at which a run stops."""
+    """One episode with an agent: its own session, and the approval requests at which a run stops."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         super().__init__(agent, episode)
         self._session = agent.create_session()
 
     def resumed_input(self, stops: Sequence[Any], message: str) -> Any:
-        """Return the message with the user's decision on all requests."""
+        """Return the message that applies the user's decision to all requests."""
         from agent_framework import Message
 
         return Message("user", [stop.to_function_approval_response(go_ahead(message)) for stop in stops])
@@ -50,7 +50,7 @@ class _AgentConversation(FrameworkConversation):
 
 
 def meet(call: GuardedCall) -> Any:
-    """Answer a call of a tool from the sandbox, or refuse it; let agents run, and count what their models use."""
+    """Answer a tool call from the sandbox, or refuse it; let agents run, and count the usage of their models."""
     if call.name == "run":
         return _run(call)
     if call.name == "_inner_get_response":
@@ -64,7 +64,7 @@ def meet(call: GuardedCall) -> Any:
 
 
 def _run(call: GuardedCall) -> Any:
-    """Run an agent whose tools the sandbox answers, and keep its name as that of the caller."""
+    """Run an agent whose tools the sandbox answers, and record the agent as the caller."""
     if not call.is_answered():
         return call.real()
     name, result = str(call.thing.name or ""), call.inside()
@@ -74,13 +74,13 @@ def _run(call: GuardedCall) -> Any:
 
 
 async def _named(name: str, result: Any) -> Any:
-    """Await the result of a run in the name of its agent."""
+    """Await the result of a run, with the agent recorded as the caller."""
     with calling(name):
         return await result
 
 
 def _streamed(call: GuardedCall) -> Any:
-    """Return the stream of a model's response, which counts what it used when it is complete."""
+    """Return the stream of a model's response; its usage is counted once the stream is complete."""
 
     def count(response: Any) -> None:
         if call.episode:
@@ -101,13 +101,13 @@ async def _answered(call: GuardedCall) -> Any:
 
 
 def _used(response: Any) -> tuple[int | None, int | None, None]:
-    """Return tokens in, tokens out, and no cost, of a model's response."""
+    """Return the input tokens, output tokens and cost (always None) of a model's response."""
     used = response.usage_details or {}
     return used.get("input_token_count"), used.get("output_token_count"), None
 
 
 def _refusal(agent: Any) -> str:
-    """Return why an agent cannot be played: tools that its model's provider runs; empty if it can."""
+    """Return why an agent cannot be played: its model's provider runs some tools; empty if it can be played."""
     options = getattr(agent, "default_options", None) or {}
     tools = options.get("tools") or ()
     return refusal_of({str(tool.get("type", "tool")) for tool in tools if isinstance(tool, dict)})

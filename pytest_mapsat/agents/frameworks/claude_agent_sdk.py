@@ -20,7 +20,7 @@ _ASK = "AskUserQuestion"
 
 
 class _ClaudeConversation(FrameworkConversation):
-    """One episode with options, with a client and a program of its own."""
+    """One episode with agent options; each episode has its own client and program."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         super().__init__(getattr(agent, "options", agent), episode)
@@ -78,7 +78,7 @@ class _ClaudeConversation(FrameworkConversation):
         return client
 
     async def _asked_before(self, call: dict[str, Any], *_: Any) -> dict[str, Any]:
-        """Allow tools of MCP servers, which the sandbox answers; deny built-in ones, with its answer as the reason."""
+        """Allow MCP tools, which the sandbox answers; deny built-in tools, with the sandbox's answer as the reason."""
         name = str(call.get("tool_name"))
         if name.startswith("mcp__"):
             reason = ""
@@ -97,7 +97,7 @@ class _ClaudeConversation(FrameworkConversation):
 
     def _count(self, used: dict[str, Any], result: Any) -> None:
         # The program reports its cost since its start.
-        """Add the tokens of the reply's messages, and the cost since the reply before."""
+        """Add the tokens of the reply's messages, and the cost since the previous reply."""
         total = result.total_cost_usd
         cost, self._paid = (None, self._paid) if total is None else (max(total - self._paid, 0.0), total)
         parts = [part for part in used.values() if part] if all(used.values()) else []
@@ -107,14 +107,14 @@ class _ClaudeConversation(FrameworkConversation):
 
 
 def meet(call: GuardedCall) -> Any:
-    """Refuse a tool, or a program with tools that no sandbox answers; our own client and tools go through."""
+    """Refuse a tool or program that the sandbox cannot answer; let our own client and tools through."""
     if not is_ours(call.body) and (call.name == "handler" or not call.is_answered()):
         call.refuse(getattr(call.thing, "name", "Bash"), _NAMED)
     return call.real()
 
 
 def _look_for_errors(result: Any) -> None:
-    """Raise the error that a result reports, if it reports one.
+    """Raise the error that a result reports, if any.
 
     Raises:
         Unavailable: the model's service is down, or refuses the key.
@@ -142,7 +142,7 @@ def _tool(name: str, description: str, schema: dict[str, Any], episode: AdapterE
 
 
 def _schema(tool: Any) -> dict[str, Any]:
-    """Return the input schema of an MCP tool, by either name that the package ``mcp`` has had for the field."""
+    """Return the input schema of an MCP tool; the package ``mcp`` has had two names for this field."""
     schema: dict[str, Any] = getattr(tool, "inputSchema", None) or getattr(tool, "input_schema", None) or {}
     return schema if schema.get("type") == "object" else {"type": "object", **schema}
 
@@ -163,7 +163,7 @@ async def _connection(server: Any) -> AsyncIterator[Any]:
 
 
 def _refusal(agent: Any) -> str:
-    """Return why the MCP servers of an agent cannot be answered; empty if all are in this process."""
+    """Return why the MCP servers of an agent cannot be answered; empty if all of them run in this process."""
     servers = getattr(agent, "options", agent).mcp_servers
     if not isinstance(servers, dict):
         return (

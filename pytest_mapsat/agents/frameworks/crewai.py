@@ -80,7 +80,7 @@ class _CrewConversation(FrameworkConversation):
 
 
 def meet(call: GuardedCall) -> Any:
-    """Answer a call of a tool from the sandbox, or refuse it; let tools that hand over between agents run."""
+    """Answer a tool call from the sandbox, or refuse it; let tools that hand over to another agent run."""
     tool = call.thing
     # A structured tool is made from one of the other kind.
     made_from = getattr(getattr(tool, "func", None), "__self__", tool)
@@ -95,7 +95,7 @@ def meet(call: GuardedCall) -> Any:
 
 
 def _given(schema: type[BaseModel], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments without the defaults that the framework fills in: the sandbox gets only what the model gave."""
+    """Return the arguments that the model gave, without the defaults that the framework fills in."""
     defaults = {
         name: member.get_default(call_default_factory=True)
         for name, member in schema.model_fields.items()
@@ -105,21 +105,21 @@ def _given(schema: type[BaseModel], arguments: dict[str, Any]) -> dict[str, Any]
 
 
 def _own_counter(model: Any) -> None:
-    """Give a copied model a token count of its own; the copy shares that of the original."""
+    """Give a copied model its own token count; a copy would otherwise share the count of the original."""
     counter = getattr(model, "_token_usage", None)
     if isinstance(counter, dict):
         model._token_usage = dict.fromkeys(counter, 0)  # noqa: SLF001  # no other way to it
 
 
 def _thoughts(messages: Iterable[Any]) -> Iterator[str]:
-    """Yield the thoughts, marked by ``Thought:``, in the messages of the assistant."""
+    """Yield the thoughts in the assistant's messages, marked by ``Thought:``."""
     for message in messages:
         if message.get("role") == "assistant" and isinstance(message.get("content"), str):
             yield from _THOUGHT.findall(message["content"])
 
 
 def _refusal(agent: Any) -> str:
-    """Return why an agent or a crew cannot be played; empty if it can."""
+    """Return why an agent or a crew cannot be played; empty if it can be played."""
     members = [*getattr(agent, "agents", ()), getattr(agent, "manager_agent", None), agent]
     wants = ("allow_code_execution", "apps", "mcps")
     outside = sorted({name for member in members for name in wants if getattr(member, name, None)})

@@ -51,7 +51,7 @@ def _native(name: str, description: str, parameters: dict[str, Any], episode: Ad
 
 
 class _AdkConversation(FrameworkConversation):
-    """One episode with an agent: a session of a runner of its own, in memory. A run stops at calls that need a confirmation."""
+    """One episode with an agent, in its own in-memory session. A run stops at calls that need a confirmation."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         from google.adk.runners import InMemoryRunner
@@ -80,7 +80,7 @@ class _AdkConversation(FrameworkConversation):
         return [Part(function_response=response) for response in responses]
 
     def call_at(self, stop: Any) -> tuple[str, Any]:
-        """Return name and arguments of the call that is to be confirmed."""
+        """Return the name and arguments of the call that awaits confirmation."""
         call = stop.args.get("originalFunctionCall") or {}
         return str(call.get("name") or "a tool"), call.get("args") or {}
 
@@ -106,7 +106,7 @@ class _AdkConversation(FrameworkConversation):
         await self._runner.close()
 
     def _output(self, event: Any, text: str) -> Any:
-        """Return the last words, as data where the agent that spoke them has an output schema."""
+        """Return the last words of the agent; as data if that agent has an output schema."""
         speaker = event and self.agent.find_agent(event.author)
         if getattr(speaker, "output_schema", None) is None:
             return text
@@ -163,13 +163,13 @@ def meet(call: GuardedCall) -> Any:
 
 
 def _is_own(tool: Any) -> bool:
-    """Return whether a tool is one of ADK's own that touch nothing outside the run."""
+    """Return whether a tool is one of ADK's own and affects nothing outside the run."""
     module = str(getattr(getattr(tool, "func", None), "__module__", "") or type(tool).__module__)
     return module.removeprefix("google.adk.tools.") in _OWN
 
 
 async def _answered(call: GuardedCall) -> Any:
-    """Return the sandbox's answer to a call; if a confirmation is missing, have ADK's own tool ask for it instead."""
+    """Return the sandbox's answer to a call; if a confirmation is missing, let ADK's own tool ask for it."""
     tool, arguments, context = call.thing, call.options["args"], call.options["tool_context"]
     confirm = getattr(tool, "_require_confirmation", False)
     if callable(confirm):
@@ -182,7 +182,7 @@ async def _answered(call: GuardedCall) -> Any:
 
 
 def _result(episode: AdapterEpisode, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the sandbox's answer as ADK has results: an object, and not an empty one, which would let the real tool run."""
+    """Return the sandbox's answer as a non-empty object; ADK would run the real tool for an empty one."""
     value = episode.call(name, arguments).value
     return value if isinstance(value, dict) and value else {"result": value}
 
@@ -198,7 +198,7 @@ def _text(event: Any) -> str:
 
 
 def _refusal(agent: Any) -> str:
-    """Return why an agent or its sub-agents cannot be played (hosted tools, code execution); empty if they can."""
+    """Return why an agent or its sub-agents cannot be played (hosted tools, code execution); empty if they can be played."""
     team = team_of(agent.root_agent if hasattr(agent, "plugins") else agent, "sub_agents")
     kinds = {type(tool).__name__ for member in team for tool in getattr(member, "tools", ())} & _HOSTED
     runs_code = any(getattr(member, "code_executor", None) is not None for member in team)

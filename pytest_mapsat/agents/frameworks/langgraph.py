@@ -35,7 +35,7 @@ _OWN = (
 
 
 class _GraphConversation(FrameworkConversation):
-    """One episode with a graph: a thread of a checkpointer of its own. A run stops at interrupts."""
+    """One episode with a graph, as a thread of its own checkpointer. A run stops at interrupts."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         from langgraph.checkpoint.memory import InMemorySaver
@@ -56,7 +56,7 @@ class _GraphConversation(FrameworkConversation):
         self._context = {} if kind is None and episode.data is None else {"context": episode.data_for(kind)}
 
     def run_input(self, message: str) -> Any:
-        """Return the graph's input for a message. Raises AgentFault if its state has no messages."""
+        """Return the graph's input for a message. Raises AgentFault if the graph's state has no messages."""
         # Besides the fields of the state there are channels of the graph's own.
         fields = [name for name in self.agent.channels if not name.startswith("__") and ":" not in name]
         if "messages" in fields:
@@ -76,11 +76,11 @@ class _GraphConversation(FrameworkConversation):
         return Command(resume={interrupt.id: _decision(interrupt.value, message) for interrupt in stops})
 
     def question(self) -> str:
-        """Return what the interrupts ask."""
+        """Return the question that the interrupts ask."""
         return "\n".join(_asked(interrupt.value, self.episode) for interrupt in self.stops)
 
     async def run(self, given: Any) -> Any:
-        """Run the graph; the output is its structured response, or a state without messages."""
+        """Run the graph and return its structured response, or its state without the messages."""
         config = {**self._config, "callbacks": [_counter(self)]}
         # values: what the graph returns, for other modes of streaming, too.
         state = await self.agent.ainvoke(given, config, stream_mode="values", **self._context)
@@ -98,12 +98,12 @@ class _GraphConversation(FrameworkConversation):
 
 
 def _context_kind(graph: Any) -> Any:
-    """Return the class of a graph's context; None if it takes none."""
+    """Return the context class of a graph; None if it takes no context."""
     return getattr(graph, "context_schema", None)
 
 
 def _asked(value: Any, episode: AdapterEpisode) -> str:
-    """Return what an interrupt asks, in words."""
+    """Return the question of an interrupt in words."""
     if isinstance(value, str):
         return value
     requests = value.get("action_requests") if isinstance(value, dict) else None
@@ -118,7 +118,7 @@ def _asked(value: Any, episode: AdapterEpisode) -> str:
 
 
 def _decision(value: Any, message: str) -> Any:
-    """Return the value that resumes an interrupt: decisions on its requests, or the message if it has no requests."""
+    """Return the value that resumes an interrupt: decisions on its requests, or the message if there are no requests."""
     requests = value.get("action_requests") if isinstance(value, dict) else None
     if not requests:
         return message
@@ -142,7 +142,7 @@ def _thoughts(message: Any) -> Iterator[str]:
 
 
 def _counter(conversation: FrameworkConversation) -> Any:
-    """Return a callback that counts what each model used, wherever in the graph it was called."""
+    """Return a callback that counts the usage of each model, anywhere in the graph."""
     from langchain_core.callbacks import BaseCallbackHandler
 
     class Counter(BaseCallbackHandler):
@@ -190,7 +190,7 @@ def _caller() -> str:
 
 
 def _hands_over(function: Any) -> bool:
-    """Return whether a tool's function declares that it returns a ``Command``, which only moves between agents and changes their state."""
+    """Return whether a tool's function is annotated to return a ``Command``, which only moves between agents and changes their state."""
     declared = getattr(inspect.unwrap(function), "__annotations__", {}).get("return", "") if function else ""
     return re.search(r"\bCommand\b", declared if isinstance(declared, str) else repr(declared)) is not None
 

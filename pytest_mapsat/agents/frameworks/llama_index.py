@@ -30,7 +30,7 @@ def _native(name: str, description: str, parameters: dict[str, Any], episode: Ad
 
 
 class _WorkflowConversation(FrameworkConversation):
-    """One episode with an agent: a context of its own, and a run that may wait for the user."""
+    """One episode with an agent: its own context, and a run that may wait for the user."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         from llama_index.core.memory import ChatMemoryBuffer
@@ -43,17 +43,17 @@ class _WorkflowConversation(FrameworkConversation):
         self._handler: Any = None
 
     def resumed_input(self, stops: Sequence[Any], message: str) -> Any:  # noqa: ARG002
-        """Return the event with the user's words, for which the run waits."""
+        """Return the event that carries the user's words to the waiting run."""
         from llama_index.core.workflow import HumanResponseEvent
 
         return HumanResponseEvent(response=message)
 
     def question(self) -> str:
-        """Return what the run asks the user."""
+        """Return the question of the run to the user."""
         return "\n".join(str(getattr(stop, "prefix", "") or stop) for stop in self.stops)
 
     async def run(self, given: Any) -> Any:
-        """Start or go on with a run until it is over or waits for the user; the output is its structured response, or its text."""
+        """Start or continue a run until it ends or waits for the user; the output is its structured response, or its text."""
         from llama_index.core.agent.workflow import AgentOutput
         from llama_index.core.workflow import InputRequiredEvent
 
@@ -73,7 +73,7 @@ class _WorkflowConversation(FrameworkConversation):
 
 
 def meet(call: GuardedCall) -> Any:
-    """Answer a call of a tool from the sandbox, or refuse it; let agents run, and count what their models use."""
+    """Answer a tool call from the sandbox, or refuse it; let agents run, and count the usage of their models."""
     if call.name == "run":
         return call.started() if call.is_answered() else call.real()
     if call.name == "_call_tool":
@@ -89,7 +89,7 @@ def meet(call: GuardedCall) -> Any:
 
 
 async def _named(call: GuardedCall) -> Any:
-    """Call a tool in the name of the agent whose turn it is."""
+    """Call a tool, with the current agent recorded as the caller."""
     current = getattr(call.thing, "name", "")
     if hasattr(call.thing, "agents"):
         current = await call.given[0].store.get("current_agent_name", default="")
@@ -98,7 +98,7 @@ async def _named(call: GuardedCall) -> Any:
 
 
 async def _answered(call: GuardedCall, name: str) -> Any:
-    """Return the sandbox's answer to a call of a tool that is awaited."""
+    """Return the sandbox's answer to a call of an async tool."""
     return _output(call, name)
 
 
@@ -117,7 +117,7 @@ def _output(call: GuardedCall, name: str) -> Any:
 
 
 async def _streamed(call: GuardedCall) -> AsyncIterator[Any]:
-    """Return the pieces of a model's answer, which count what it used when they are complete."""
+    """Return the pieces of a model's answer; its usage is counted once the answer is complete."""
 
     async def pieces() -> AsyncIterator[Any]:
         piece = None
@@ -131,7 +131,7 @@ async def _streamed(call: GuardedCall) -> AsyncIterator[Any]:
 
 
 def _used(response: Any) -> tuple[int | None, int | None, None]:
-    """Return tokens in, tokens out, and no cost, of a model's response, as its vendor names them."""
+    """Return the input tokens, output tokens and cost (always None) of a model's response, under its vendor's names."""
     raw = response.raw if isinstance(response.raw, dict) else getattr(response.raw, "__dict__", {})
     used = raw.get("usage") or raw.get("usage_metadata") or {}
     used = used if isinstance(used, dict) else vars(used)
@@ -144,7 +144,7 @@ def _used(response: Any) -> tuple[int | None, int | None, None]:
 
 
 def _refusal(agent: Any) -> str:
-    """Return why an agent cannot be played: it writes code that would run; empty if it can."""
+    """Return why an agent cannot be played: it would run code that it writes; empty if it can be played."""
     members = getattr(agent, "agents", {"": agent}).values()
     return refusal_of({type(member).__name__ for member in members if hasattr(member, "code_execute_fn")})
 

@@ -39,7 +39,7 @@ def _native(name: str, description: str, parameters: dict[str, Any], episode: Ad
 
 
 class _OpenAIConversation(FrameworkConversation):
-    """One episode with an agent: the dialogue, the agent that handoffs have led to, and a run that waits for approval."""
+    """One episode with an agent: the dialogue, the current agent after handoffs, and a run that waits for approval."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         super().__init__(agent, episode)
@@ -52,7 +52,7 @@ class _OpenAIConversation(FrameworkConversation):
         return [*self._dialogue, {"role": "user", "content": message}]
 
     def resumed_input(self, stops: Sequence[Any], message: str) -> Any:
-        """Return the state of the run that has stopped, with the user's decision in it."""
+        """Return the state of the stopped run, updated with the user's decision."""
         state = self._stopped.to_state()
         for item in stops:
             if go_ahead(message):
@@ -82,7 +82,7 @@ class _OpenAIConversation(FrameworkConversation):
         return result.final_output
 
     def _declined(self, result: Any) -> str:
-        """Return the words of a guardrail that has tripped, as the reply, and note it as a thought."""
+        """Return the words of a tripped guardrail as the reply, and record them as a thought."""
         guard, info = result.guardrail, result.output.output_info
         name = guard.get_name()
         self.thoughts.append(f"the guardrail {name} tripped")
@@ -90,7 +90,7 @@ class _OpenAIConversation(FrameworkConversation):
 
 
 def meet(call: GuardedCall) -> Any:
-    """Answer a call of a tool from the sandbox, or refuse it; let agents run, and list their tools with replacements."""
+    """Answer a tool call from the sandbox, or refuse it; let agents run, with their tools replaced."""
     if not _is_there():
         return call.real()
     if call.name == "get_all_tools":
@@ -106,12 +106,12 @@ def meet(call: GuardedCall) -> Any:
 
 
 def _used(answer: Any) -> tuple[int, int, None]:
-    """Return tokens in, tokens out, and no cost, of a model's answer."""
+    """Return the input tokens, output tokens and cost (always None) of a model's answer."""
     return answer.usage.input_tokens, answer.usage.output_tokens, None
 
 
 async def _counted_stream(call: GuardedCall) -> AsyncIterator[Any]:
-    """Yield the events of a model's answer, and count what it used when it is complete."""
+    """Yield the events of a model's answer, and count its usage once it is complete."""
     async for event in call.real():
         if event.type == "response.completed" and call.episode and (used := event.response.usage):
             call.episode.spent.add(used.input_tokens, used.output_tokens)
@@ -119,7 +119,7 @@ async def _counted_stream(call: GuardedCall) -> AsyncIterator[Any]:
 
 
 async def _listed(call: GuardedCall) -> list[Any]:
-    """Return the tools of an agent, replaced by tools that the sandbox answers or refuses; refuse hosted tools at once."""
+    """Return the tools of an agent, replaced by tools that the sandbox answers or refuses; raise at once for hosted tools."""
     tools = await call.real()
     outside = [tool for tool in tools if type(tool).__name__ not in _HARMLESS]
     if outside:
@@ -136,7 +136,7 @@ def _is_of_a_server(tool: Any) -> bool:
 
 
 def _is_own(tool: Any, call: GuardedCall) -> bool:
-    """Return whether a tool stays as it is: a tool search, one that is answered already, or an agent as a tool."""
+    """Return whether a tool stays unchanged: a tool search, an already replaced tool, or an agent used as a tool."""
     functions = (getattr(tool, name, None) for name in ("on_invoke_tool", "__wrapped__"))
     if type(tool).__name__ in _HARMLESS - {"FunctionTool"} or any(map(is_ours, functions)):
         return True
@@ -144,7 +144,7 @@ def _is_own(tool: Any, call: GuardedCall) -> bool:
 
 
 def _twin(tool: Any, call: GuardedCall) -> Any:
-    """Return a copy of a tool that the sandbox answers, or refuses, when it is called."""
+    """Return a copy of a tool whose calls the sandbox answers or refuses."""
     twin = copy.copy(tool)
     twin.on_invoke_tool = _invoker(tool, call, str(call.thing.name))
     return twin
@@ -171,7 +171,7 @@ def _thoughts(items: list[Any]) -> Iterator[str]:
 
 
 def _context_kind(agent: Any) -> Any:
-    """Return the class of context that a team's agents, instructions, hooks and guardrails are annotated with; None if it is none of the user's own."""
+    """Return the user's own context class in the annotations of agents, instructions, hooks and guardrails; None if there is none."""
     for member in team_of(agent, "handoffs"):
         guards = [*getattr(member, "input_guardrails", ()), *getattr(member, "output_guardrails", ())]
         functions = [guard.guardrail_function for guard in guards]
@@ -187,19 +187,19 @@ def _context_kind(agent: Any) -> Any:
 
 
 def _refusal(agent: Any) -> str:
-    """Return why an agent, or one that it hands over to, cannot be played: tools that are not functions; empty if it can."""
+    """Return why a team of agents cannot be played: some tools are not functions; empty if it can be played."""
     team = team_of(agent, "handoffs")
     return refusal_of({type(tool).__name__ for member in team for tool in getattr(member, "tools", ())} - _HARMLESS)
 
 
 def _is_there() -> bool:
-    """Return whether the imported package ``agents`` is the OpenAI Agents SDK and not a project's own."""
+    """Return whether the imported package ``agents`` is the OpenAI Agents SDK rather than a package of the project."""
     return hasattr(sys.modules.get("agents"), "Runner")
 
 
 class _Adapter(Adapter):
     def recognises(self, agent: object) -> bool:
-        """Return whether an object is an agent of the SDK, and not of another package called ``agents``."""
+        """Return whether an object is an agent of the SDK, rather than of another package called ``agents``."""
         return super().recognises(agent) and _is_there()
 
 

@@ -66,7 +66,7 @@ def _deps_type(agent: Any) -> Any:
 
 
 def meet(call: GuardedCall) -> Any:
-    """Answer a call of a tool from the sandbox, or refuse it; give an agent's run a capability that does so."""
+    """Answer a tool call from the sandbox, or refuse it; give an agent's run a capability that answers its calls."""
     if call.name == "iter":
         if not call.is_answered():
             return call.real()
@@ -89,7 +89,7 @@ def meet(call: GuardedCall) -> Any:
 
 
 def _met_in_a_set(call: GuardedCall) -> Any:
-    """Answer a call of a tool in a toolset from the sandbox, or refuse it; the framework's own tools and wrappers run."""
+    """Answer a call of a tool in a toolset from the sandbox, or refuse it; run the framework's own tools and wrappers."""
     from pydantic_ai.toolsets import FunctionToolset
 
     toolset, given = call.thing, inspect.signature(call.body).bind(*call.given, **call.options).arguments
@@ -109,7 +109,7 @@ def _met_in_a_set(call: GuardedCall) -> Any:
 
 
 async def _answered(call: GuardedCall, name: str, arguments: Any, agent: Any = None) -> Any:
-    """Return the sandbox's answer to an agent's call. Raises ToolFailed, where pydantic-ai has it, if the call failed."""
+    """Return the sandbox's answer to an agent's call. If the call failed, raise ToolFailed where pydantic-ai defines it."""
     import pydantic_ai
 
     answer: ToolAnswer = call.episode.call(name, arguments, getattr(agent, "name", None))
@@ -120,13 +120,13 @@ async def _answered(call: GuardedCall, name: str, arguments: Any, agent: Any = N
 
 
 def _capability(call: GuardedCall) -> Any:
-    """Return the capability that has the sandbox answer; made here because its base class is the framework's."""
+    """Return the capability that lets the sandbox answer; defined here because its base class is the framework's."""
     from pydantic_ai.capabilities import AbstractCapability
 
     class Sandboxed(AbstractCapability):
         async def wrap_tool_execute(self, _: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
             # Tools that belong to the framework itself, such as the search for other tools, have a kind.
-            """Answer a call from the sandbox; run the framework's own tools, unless the case has one so named."""
+            """Answer a call from the sandbox; run the framework's own tool unless the case has a tool with the same name."""
             own = tool_def.kind == "output" or getattr(tool_def, "tool_kind", None)
             if (own and call.tool_name not in run.names) or run.runs(call.tool_name):
                 return await handler(args)
@@ -143,7 +143,7 @@ def _used(message: Any) -> tuple[int | None, int | None, float | None]:
 
 @asynccontextmanager
 async def _counted_stream(call: GuardedCall) -> AsyncIterator[Any]:
-    """Have a model stream its answer, and count what it used when the stream is closed."""
+    """Stream a model's answer, and count its usage when the stream is closed."""
     async with call.real() as stream:
         yield stream
     if call.episode:
@@ -159,12 +159,12 @@ def _cost(message: Any) -> float | None:
 
 
 def _outside(tools: Any) -> list[str]:
-    """Return the sorted kinds of the tools that the model's provider runs, without the search for tools."""
+    """Return the sorted kinds of tools that the model's provider runs, except the search for tools."""
     return sorted({str(getattr(tool, "kind", type(tool).__name__)) for tool in tools} - {"tool_search"})
 
 
 def _refusal(agent: Any) -> str:
-    """Return why an agent cannot be played: the model's provider runs tools of it; empty if it can."""
+    """Return why an agent cannot be played: its model's provider runs some tools; empty if it can be played."""
     names = _outside(getattr(agent, "_cap_native_tools", None) or ())
     return f"the model's provider runs its tools {', '.join(names)}, which no sandbox can answer" if names else ""
 

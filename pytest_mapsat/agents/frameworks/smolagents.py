@@ -35,13 +35,13 @@ def _native(called: str, about: str, parameters: dict[str, Any], episode: Adapte
             self.__dict__["forward"] = _answering(episode, called, list(self.inputs), self.output_type)
 
         def forward(self) -> None:
-            """Do nothing: each object has a function of its own instead of this method."""
+            """Do nothing: each object replaces this method with a function of its own."""
 
     return SandboxTool()
 
 
 def _input(name: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
-    """Return an input of a tool from the JSON Schema of a parameter: with a known type, nullable if it is optional."""
+    """Return an input of a tool from the JSON Schema of a parameter: its type is known, and it is nullable if optional."""
     kind = schema.get("type")
     kinds = kind if isinstance(kind, list) else [kind]
     fits = all(isinstance(member, str) and member in _TYPES for member in kinds)
@@ -50,7 +50,7 @@ def _input(name: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
 
 
 class _SmolConversation(FrameworkConversation):
-    """One episode with a copy of an agent, and copies of those that it manages."""
+    """One episode with a copy of an agent, and copies of the agents that it manages."""
 
     def __init__(self, agent: Any, episode: AdapterEpisode) -> None:
         super().__init__(_twin(agent, episode, self._keep), episode)
@@ -64,7 +64,7 @@ class _SmolConversation(FrameworkConversation):
         return self.ended(str(output) if isinstance(output, str) else output)
 
     def close(self) -> None:
-        """Stop an agent whose time is over; the step under way ends first."""
+        """Stop an agent after its time limit; the current step ends first."""
         self.agent.interrupt()
 
     def _keep(self, step: Any) -> None:
@@ -101,7 +101,7 @@ def _twin(agent: Any, episode: AdapterEpisode, keep: Callable[[Any], None]) -> A
 
 
 def _answered(name: str, tool: Any, episode: AdapterEpisode) -> Any:
-    """Return a copy of a tool that the sandbox answers; one of the framework's own as it is, if the case has no such tool."""
+    """Return a copy of a tool that the sandbox answers; the framework's own tool stays unless the case has a tool of that name."""
     if _is_own(tool) and name not in episode.names:
         return tool
     twin = copy.copy(tool)
@@ -112,7 +112,7 @@ def _answered(name: str, tool: Any, episode: AdapterEpisode) -> Any:
 
 
 def _is_own(tool: Any) -> bool:
-    """Return whether a tool is one of the framework's own that touch nothing outside."""
+    """Return whether a tool is one of the framework's own and affects nothing outside."""
     return type(tool).__module__ == "smolagents.default_tools" and tool.name in _OWN
 
 
@@ -147,7 +147,7 @@ def _counted_stream(call: GuardedCall) -> Iterator[Any]:
 
 
 def _answering(episode: AdapterEpisode, name: str, inputs: list[str], output_type: str) -> Callable[..., Any]:
-    """Return a function that the sandbox answers, to be the ``forward`` of a tool."""
+    """Return a function that becomes the ``forward`` of a tool and returns the sandbox's answer."""
 
     def forward(*positional: Any, **arguments: Any) -> Any:
         """Return the sandbox's answer as text or data. Raises RuntimeError if the call failed."""
@@ -160,7 +160,7 @@ def _answering(episode: AdapterEpisode, name: str, inputs: list[str], output_typ
 
 
 def _refusal(agent: Any) -> str:
-    """Return why an agent cannot be played: its code runs outside this process; empty if it can."""
+    """Return why an agent cannot be played: its code runs outside this process; empty if it can be played."""
     kind = getattr(agent, "executor_type", "local")
     where = kind if isinstance(kind, str) else type(kind).__name__
     return "" if where == "local" else f"its code runs in {where}, {_ELSEWHERE}"

@@ -137,7 +137,7 @@ def _watch(kind: Any, adapter: str, called: str) -> Callable[[], None]:
     kind.__getattribute__ = __getattribute__
 
     def end() -> None:
-        """Restore the ``__getattribute__`` that the class had."""
+        """Restore the previous ``__getattribute__`` of the class."""
         del kind.__getattribute__
         if own is not None:
             kind.__getattribute__ = own
@@ -155,7 +155,7 @@ _lock = Lock()
 
 
 def watch() -> None:
-    """Watch the frameworks that are imported, and those that will be, until ``unwatch`` is called."""
+    """Watch all frameworks, imported now or later, until ``unwatch`` is called."""
     global _watching  # noqa: PLW0603  # classes belong to the process
     with _lock:
         _watching = _watching or _Watch()

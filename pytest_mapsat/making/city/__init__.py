@@ -95,7 +95,7 @@ def chain_of(
 def activity_row(
     uid: str, events: Sequence[Mapping[str, Any]], habits: Iterable[PlannedHabit], world: MadeUpWorld, until: datetime
 ) -> JsonObject:
-    """Return a user's row of ``activities``: most visited places, and how often each habit was followed, early and late.
+    """Return a user's row of ``activities``: most visited places, and the counts for each habit, early and late.
 
     Args:
         uid: the user.
@@ -128,7 +128,7 @@ class _Sessions:
         self._count = 0
 
     def of(self, slot: tuple[int, int, int], sort: str, followed: Sequence[PlannedHabit]) -> list[JsonObject]:
-        """Return the events of one session: a search with filters and views, then an order of or a navigation to the chosen place."""
+        """Return the events of one session: a search with filters and views, then an order from the chosen place or a navigation to it."""
         day, hour, minute = slot
         at = self._midnight - timedelta(days=day) + timedelta(hours=hour, minutes=minute + self._draws.below(4))
         self._count += 1
@@ -144,7 +144,7 @@ class _Sessions:
     def _choice(
         self, sort: str, followed: Sequence[PlannedHabit], spot: tuple[float, float]
     ) -> tuple[list[JsonObject], JsonObject, tuple[float, float]]:
-        """Return the places shown, the chosen one and the search's point, moved near a fitting place if none shown fits."""
+        """Return the displayed places, the chosen place and the search's point, which is moved near a matching place if none is displayed."""
         rows = self._world.near(*spot, sort)
         fitting = [row for row in rows if all(meets(row, habit.where) for habit in followed)]
         shown = rows[:_SHOWN]
@@ -185,7 +185,7 @@ class _Sessions:
 
 
 def _occasions(draws: Draws, habits: Sequence[PlannedHabit]) -> list[tuple[bool, list[PlannedHabit]]]:
-    """Return the occasions of one sort of situation: whether each is late, and the habits it follows, as often as planned.
+    """Return the occasions of one sort of situation: whether each is late, and the habits it follows, in the planned numbers.
 
     What is left undone is spread, as few places lack several things at once.
     """
@@ -201,7 +201,7 @@ def _occasions(draws: Draws, habits: Sequence[PlannedHabit]) -> list[tuple[bool,
 
 
 def _filter(where: Mapping[str, Json]) -> JsonObject:
-    """Return the search filters for the matches of a habit; empty where only ids, times or minimum figures are matched."""
+    """Return the search filters for the matches of a habit; empty if only ids, times or minimum figures are matched."""
     filters = {}
     for column, match in where.items():
         value = match.get("text", match.get("max")) if isinstance(match, Mapping) else match
@@ -211,7 +211,7 @@ def _filter(where: Mapping[str, Json]) -> JsonObject:
 
 
 def _follows(session: Sequence[Mapping[str, Any]], habit: PlannedHabit, world: MadeUpWorld) -> bool:
-    """Return whether a session ended at a place that fits the habit."""
+    """Return whether a session ended at a place that matches the habit."""
     return "place" in session[-1] and meets(world.place(session[-1]["place"]), habit.where)
 
 
@@ -221,7 +221,7 @@ def _is_late(event: Mapping[str, Any], until: datetime) -> bool:
 
 
 def _visits(sessions: Iterable[Sequence[Mapping[str, Any]]], world: MadeUpWorld, until: datetime) -> list[JsonObject]:
-    """Return rows for the places that the user visited at least twice, the most visited first, three at most."""
+    """Return rows for the three places that the user visited most often, at least twice each."""
     visits = [session[-1] for session in sessions if "place" in session[-1]]
     times = Counter(event["place"] for event in visits)
     usual = sorted((-count, place) for place, count in times.items() if count >= _USUAL)[:_MOST_VISITS]
@@ -265,7 +265,7 @@ class Person(NamedTuple):
 
 
 def people_of(world: MadeUpWorld, each: int) -> Iterator[Person]:
-    """Yield people of each town who follow their habits in nine of ten situations; one habit of each changes halfway.
+    """Yield people of each town who follow their habits in nine of ten situations; one habit of each person changes halfway.
 
     Args:
         world: where they live; its tables stay as they are.
@@ -309,7 +309,7 @@ def build_city(request: BuildRequest, folder: Path) -> dict[str, int]:
     files |= {f"data/logs/{name}.jsonl": rows for name, rows in logs.items()}
     for name in files:
         if (folder / name).exists():
-            raise UsageError(f"{folder / name} is there already; take it away to have it built anew")
+            raise UsageError(f"{folder / name} already exists; remove it to build it again")
     put(folder, {name: lines_of(rows) for name, rows in files.items()})
     if not (folder / "tools").exists() and not (folder / "tools.yaml").exists():
         put(folder, {f"tools/{name}": data for name, data in tool_files()})
@@ -317,7 +317,7 @@ def build_city(request: BuildRequest, folder: Path) -> dict[str, int]:
 
 
 def _person(world: MadeUpWorld, town: City, number: int) -> Person:
-    """Draw a person of a town: home, habits in three sorts of places, and the events, profile and activity from them."""
+    """Draw a person of a town: the home, the habits for three sorts of places, and the resulting events, profile and activity."""
     draws = Draws(world.seed, "person", town.name, number)
     uid = f"u-{Draws(world.seed, 'uid', town.name, number).below(1 << 32):08x}"
     home = draws.choice(town.centres)

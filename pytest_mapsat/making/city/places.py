@@ -29,7 +29,7 @@ _NOON = "12:00"
 
 @dataclass(frozen=True)
 class Trait:
-    """A property that a user's need can require of a place of one sort, with its wording in one language.
+    """A property of a place of one sort that a user may need, worded in one language.
 
     Attributes:
         name: its key in ``sorts.yaml``, such as ``step_free``.
@@ -52,7 +52,7 @@ class Trait:
         return meets(row, self.where)
 
     def lay(self, row: JsonObject, draws: Draws, *, has: bool) -> None:
-        """Set the columns of a place so that it has the trait, or lacks it."""
+        """Set the columns of a place so that it has, or lacks, the trait."""
         value = self.values[0 if has else 1]
         if self.column == "hours":
             hours = row["hours"]
@@ -101,7 +101,7 @@ class Sort:
         return {trait.name: trait for either in self.needs for trait in either}
 
     def new_name(self, language: str, draws: Draws, taken: set[str]) -> str:
-        """Draw a place name that is not in ``taken``, add it there and return it."""
+        """Draw a place name that is not in ``taken``, add the name to ``taken`` and return it."""
         name = ""
         while not name or name in taken:
             name = joined(language, coined_name(language, draws), draws.choice(self.trades))
@@ -110,12 +110,12 @@ class Sort:
 
 
 def joined(language: str, stem: str, trade: str) -> str:
-    """Return a place name made of a stem and a trade word: with a space in English, without one in Chinese."""
+    """Return a place name from a stem and a trade word: with a space in English, without a space in Chinese."""
     return f"{stem} {trade}" if language == "en" else f"{stem}{trade}"
 
 
 def meets(row: Mapping[str, Json], where: Mapping[str, Json]) -> bool:
-    """Return whether a row fits matches, written as in checks; with no matches every row fits."""
+    """Return whether a row fulfils matches, written as in checks; every row fulfils an empty set of matches."""
     return not where or fits_row(_matches(canonical_json(dict(where))), row) is True
 
 
@@ -132,7 +132,7 @@ def document() -> Any:
 
 @cache
 def sorts(language: str) -> Mapping[str, Sort]:
-    """Return the sorts of places of a language (``en``, ``zh``), by name."""
+    """Return the sorts of places in a language (``en``, ``zh``), by name."""
     return {name: _sort(name, entry, language) for name, entry in document()["sorts"].items()}
 
 
@@ -200,31 +200,31 @@ STEEP = ("viewpoint", "museum", "library", "clinic")
 
 
 def metres_between(here: tuple[float, float], there: tuple[float, float]) -> int:
-    """Return the whole metres between two points (longitude, latitude) of a city, right to 1 %, the same on every machine."""
+    """Return the whole metres between two points (longitude, latitude) in a city, exact to 1 % and equal on every machine."""
     sides = zip(here, there, CM, strict=True)
     across, along = (round((left - right) * 100_000) * centimetres for left, right, centimetres in sides)
     return isqrt(across * across + along * along) // 100
 
 
 def stop_of(place: str) -> str:
-    """Return the id of the transit stop at a place, from the id of the place."""
+    """Return the id of the transit stop at a place with a given id."""
     return f"s-{place}"
 
 
 def _apart(start: JsonObject, end: JsonObject) -> tuple[int, JsonObject]:
-    """Return the metres between two places, and their coordinates as the ``from`` and ``to`` of a way."""
+    """Return the metres between two places, and the coordinates of both as the ``from`` and ``to`` of a way."""
     apart = metres_between((start["lon"], start["lat"]), (end["lon"], end["lat"]))
     return apart, {"from": f"{start['lon']},{start['lat']}", "to": f"{end['lon']},{end['lat']}"}
 
 
 def _timetable(ranges: Mapping[str, Any], draws: Draws) -> JsonObject:
-    """Draw a line's timetable from ranges of minutes: its last departure and all departures by hour."""
+    """Draw a line's timetable from ranges of minutes: the last departure, and all departures by hour."""
     last, every, first = (draws.between(*ranges[key]) for key in ("last", "every", "first"))
     return timetable(range(last, first, -every))
 
 
 def timetable(minutes: Sequence[int]) -> JsonObject:
-    """Return a timetable with the last departure and all by hour; ``minutes``: departures after midnight, the last one first."""
+    """Return a timetable from departures in minutes after midnight, with the last departure first: the last, and all by hour."""
     times: dict[str, list[str]] = {}
     for time in map(clock, sorted(minutes)):
         times.setdefault(time[:2], []).append(time[3:])
@@ -249,7 +249,7 @@ def _home(folder: str) -> Traversable:
 
 
 def tool_files() -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of the starter suite's tool files, without ``errands.yaml``, which has tools that write."""
+    """Yield the name and content of the starter suite's tool files, except ``errands.yaml``, whose tools write."""
     folder = _home("tools")
     for name in sorted(file.name for file in folder.iterdir() if file.name.endswith(".yaml")):
         if name != "errands.yaml":
@@ -257,7 +257,7 @@ def tool_files() -> Iterator[tuple[str, bytes]]:
 
 
 def word_rows() -> dict[str, list[JsonObject]]:
-    """Return the rows of the tables ``words`` and ``road_words``, by which the tools read search texts."""
+    """Return the rows of the tables ``words`` and ``road_words``, with which the tools read search texts."""
     folder = _home("state")
     lines = {name: (folder / f"{name}.jsonl").read_bytes().splitlines() for name in ("words", "road_words")}
     tables = {name: [json.loads(line) for line in rows] for name, rows in lines.items()}
@@ -292,7 +292,7 @@ _DEALS = ((100, 0), (60, 1), (25, 2))
 
 
 class PlaceGroup(NamedTuple):
-    """The places of one sort about a centre: of any three traits, each combination of having and lacking them is that of exactly two places.
+    """The places of one sort about a centre: for any three traits, exactly two places share each combination of present and missing traits.
 
     So any plan of two or three needs, of any of them either way, has its right place here and others that each miss one need alone, and having one
     trait says nothing about having another.
@@ -307,7 +307,7 @@ class PlaceGroup(NamedTuple):
 
 
 class Maker:
-    """Generates one town: its places, in groups around the centres of its districts, and the ways and lines between them.
+    """Generates one town: places in groups around the centres of its districts, and the ways and lines between them.
 
     Args:
         seed: the seed of the world.
@@ -354,21 +354,21 @@ class Maker:
         }
 
     def _rows(self) -> list[JsonObject]:
-        """Return the places in a random order, each with a fictitious telephone number."""
+        """Return the places in random order, each with a fictitious telephone number."""
         rows = sorted(self.places.values(), key=lambda row: Draws(self._seed, "order", row["id"]).below(1 << 40))
         for at, row in enumerate(rows):
             row["phone"] = f"000-555-{at:04}"
         return rows
 
     def _centre(self, at: int) -> JsonObject:
-        """Add the landmark in the middle of the district with index ``at``, and return its row."""
+        """Add the landmark in the middle of the district with index ``at``, and return the landmark's row."""
         name = self._town.districts[at].areas[1].landmarks[0]
         middle = _ALONG // 2 * _ACROSS + _ACROSS // 2
         draws, kind = Draws(self._seed, "centre", self._number, at), document()["centre"][self._town.language]
         return self._place(at, draws, key=f"c{at}", name=name, kind=kind, cell=middle)
 
     def _landmarks(self) -> Iterator[tuple[str, tuple[int, JsonObject]]]:
-        """Add the landmarks that exist once in a town; yield the sort of each with its district index and its row."""
+        """Add the landmarks that exist once per town; yield the sort of each with its district index and row."""
         town = self._town
         for tour, (sort, names_by_language) in enumerate(document()["landmarks"].items(), start=1):
             draws = Draws(self._seed, "landmark", self._number, sort)
@@ -399,7 +399,7 @@ class Maker:
         return PlaceGroup({trait.name: trait for trait in traits}, tuple(ids))
 
     def _deals(self) -> Iterator[JsonObject]:
-        """Yield deal rows: six of ten places that have a price get at least one."""
+        """Yield deal rows: six of ten places with a price get at least one deal."""
         words = document()["deals"][self._town.language]
         titles: dict[str, int] = words["titles"]
         for place, row in self.places.items():
@@ -413,7 +413,7 @@ class Maker:
                 yield {"place_id": place, "title": title, "price_yuan": price, "was_yuan": was, "valid": valid}
 
     def _furnish(self, row: JsonObject, sort: Sort, draws: Draws) -> None:
-        """Fill the columns of a place that are drawn apart from its traits: opening hours, price, indoor, dogs and so on."""
+        """Fill the columns of a place that do not depend on its traits: opening hours, price, indoor, dogs and so on."""
         if sort.sorts:
             row["sorts"] = list(sort.sorts)
         if sort.hours:
@@ -424,7 +424,7 @@ class Maker:
         row |= {"step_free": draws.chance(60), "dogs": draws.chance(30), "parking": draws.chance(40)}
 
     def _remark(self, row: JsonObject, sort: Sort, draws: Draws) -> None:
-        """Fill the columns that follow from a place's traits (open air, allergens), and now and then an irrelevant notice."""
+        """Fill the columns that depend on a place's traits (open air, allergens), and sometimes an irrelevant notice."""
         data, language = document(), self._town.language
         if sort.indoor is None:
             row["open_air"] = not row["indoor"]
@@ -435,7 +435,7 @@ class Maker:
             row["notice"] = draws.choice(data["notices"][language])
 
     def _place(self, at: int, draws: Draws, *, key: str, name: str, kind: str, cell: int | None = None) -> JsonObject:
-        """Add a place in a cell of a district, a free one if none is given, and return its row with the basic columns."""
+        """Add a place in a cell of a district (a free cell by default), and return its row with the basic columns."""
         free = self._free[at]
         if cell is None:
             cell = free.pop(self._cells[at].below(len(free)))
@@ -466,7 +466,7 @@ class Maker:
     # -- what lies between the places
 
     def _road(self, sort: str, key: str) -> str:
-        """Return the name of a road, coined on first use and the same for the same key."""
+        """Return the name of a road; the same key always has the same name."""
         if (sort, key) not in self._roads:
             draws = Draws(self._seed, self._number, "road", sort, key)
             taken = {*self.streets, *self._roads.values()}
@@ -477,7 +477,7 @@ class Maker:
         return self._roads[sort, key]
 
     def _ways(self) -> Iterator[JsonObject]:
-        """Yield rows of ways: drives and walks from every centre to the landmarks, walks to its places of the sorts in STEEP."""
+        """Yield rows of ways: drives and walks from every centre to the landmarks, and walks to the centre's places of the sorts in STEEP."""
         for at, centre in enumerate(self.centres):
             for district, place in self.landmarks.values():
                 draws = Draws(self._seed, self._number, "ways", at, place["id"])
@@ -503,7 +503,7 @@ class Maker:
             yield row
 
     def _walks(self, centre: JsonObject, place: JsonObject, at: int, draws: Draws) -> Iterator[JsonObject]:
-        """Yield three walks to a place: a short one with steps, a level one and a longer one; nothing if too near or too far."""
+        """Yield three walks to a place: a short one with steps, a level one and a longer one; nothing if the place is too near or too far."""
         apart, ends = _apart(centre, place)
         if not _WALKED[0] <= apart <= _WALKED[1]:
             return
@@ -514,7 +514,7 @@ class Maker:
             yield row | {"duration_min": metres // _WALK_M + 1, "steps": steps}
 
     def _states(self) -> Iterator[JsonObject]:
-        """Yield the traffic state of each road: one in five of those that ways use is closed, one in seven slow; streets are clear."""
+        """Yield the traffic state of each road: one in five roads on ways is closed, one in seven slow; streets are clear."""
         words = self._words
         for road in (*self._roads.values(), *self.streets):
             draws = Draws(self._seed, self._number, "state", road)
@@ -568,7 +568,7 @@ class Maker:
                 yield row
 
     def _fares(self) -> Iterator[JsonObject]:
-        """Yield the fare row of each kind of ride in the town, with the town's own waits and prices."""
+        """Yield the fare row of each kind of ride in the town, with waits and prices of this town."""
         middles = sorted((place["lon"], place["lat"]) for place in self.centres)
         lon, lat = (round(sum(part) / len(middles), 3) for part in zip(*middles, strict=True))
         for at, (name, ride) in enumerate(self._lying["rides"].items(), start=1):
@@ -590,7 +590,7 @@ class Maker:
             }
 
     def _weather(self) -> Iterator[JsonObject]:
-        """Yield the weather of every day of the year, in three parts of the day."""
+        """Yield the weather of every day of the year in three parts of the day."""
         words = self._words["weather"]
         day = date(YEAR, 1, 1)
         while day.year == YEAR:
@@ -625,7 +625,7 @@ class Maker:
 
 
 def _hours(hours: Any) -> str:
-    """Return opening hours as text, ``HH:MM-HH:MM``, from half hours after midnight; a text is returned as it is."""
+    """Return opening hours as text, ``HH:MM-HH:MM``, from half hours after midnight; return a text unchanged."""
     if isinstance(hours, str):
         return hours
     opens, closes = (f"{half // 2:02}:{half % 2 * 30:02}" for half in hours)
@@ -636,7 +636,7 @@ def _hours(hours: Any) -> str:
 
 
 class Centre(NamedTuple):
-    """The middle of a district, which has a place of its own.
+    """The middle of a district, which is also a place.
 
     Attributes:
         town: the name of its town.
@@ -656,7 +656,7 @@ class Centre(NamedTuple):
 
 @dataclass(frozen=True)
 class City:
-    """A town of a world: name, language, centres, streets, and by sort the ids of its landmarks, which ways and lines lead to."""
+    """A town of a world: name, language, centres, streets, and the ids of its landmarks by sort, with ways and lines to them."""
 
     name: str
     language: str
@@ -666,7 +666,7 @@ class City:
 
     @property
     def sorts(self) -> Mapping[str, Sort]:
-        """The sorts of its places, by name."""
+        """The sorts of places in the town, by name."""
         return sorts(self.language)
 
 
@@ -714,7 +714,7 @@ class MadeUpWorld:
 
 
 def world_of(seed: int, *, towns: int = 2, language: str = "mixed") -> MadeUpWorld:
-    """Return a made-up world, the same for a seed on every machine and Python.
+    """Return a made-up world; a seed gives the same world on every machine and Python version.
 
     Args:
         seed: the seed.

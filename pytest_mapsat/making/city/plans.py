@@ -21,7 +21,7 @@ _HOUR = 60
 
 
 class PlanKind(NamedTuple):
-    """A kind of plan: the wishes of its users, when they ask, and their needs.
+    """A kind of plan: the wishes of its users, the times at which they ask, and their needs.
 
     Attributes:
         name: its key in ``plans.yaml``.
@@ -53,7 +53,7 @@ class PlanKind(NamedTuple):
 
 @dataclass(frozen=True)
 class PlannedNeed:
-    """One need of one user: the match that the right option fits, and the reason for it.
+    """One need of one user: the match that the right option fulfils, and the reason for the need.
 
     Attributes:
         name: its key in ``plans.yaml``.
@@ -76,12 +76,12 @@ class PlannedNeed:
 
     @property
     def hard(self) -> bool:
-        """Whether it must be met: it is no mere habit or wish."""
+        """Whether the need must be met: it is more than a habit or wish."""
         return _is_hard(self.reason)
 
     @property
     def source(self) -> str:
-        """Where an agent can learn of it: ``profile``, ``context`` or ``environment``."""
+        """The place where an agent can learn of the need: ``profile``, ``context`` or ``environment``."""
         return str(self.reason["source"])
 
     @property
@@ -99,12 +99,12 @@ class PlannedNeed:
         return {key: filled(value, self._figures) for key, value in entry.items()}
 
     def habit(self) -> tuple[str, str] | None:
-        """Return the dimension and the choice of the habit that shows the need; None if no habit does."""
+        """Return the dimension and choice of the habit that shows the need; None if no habit shows it."""
         pair = self.reason.get("habit", {}).get(self.language)
         return (self.filled(pair[0]), self.filled(pair[1])) if pair else None
 
     def remark(self, draws: Draws) -> str:
-        """Return an earlier remark of the user that shows the need; empty where there is none."""
+        """Return an earlier remark of the user that shows the need; empty if there is none."""
         remarks = self.reason.get("history", {}).get(self.language)
         return self.filled(draws.choice(remarks)) if remarks else ""
 
@@ -116,7 +116,7 @@ class PlannedNeed:
 
 
 def filled(value: Any, figures: Mapping[str, float | str]) -> Any:
-    """Return data with each ``{name}`` in its texts replaced by the figure; a text of the placeholder alone becomes the figure."""
+    """Return data with each ``{name}`` in a text replaced by a figure; a text that is only a placeholder becomes the figure itself."""
     if isinstance(value, dict):
         return {key: filled(part, figures) for key, part in value.items()}
     if isinstance(value, list):
@@ -129,7 +129,7 @@ def filled(value: Any, figures: Mapping[str, float | str]) -> Any:
 
 
 def _is_hard(reason: Mapping[str, Any]) -> bool:
-    """Return whether a reason makes a need hard: a habit that nothing else in the profile explains makes a soft one."""
+    """Return whether a reason makes a need hard; a habit without another explanation in the profile makes a soft need."""
     return not reason.get("soft") and (reason["source"] != "profile" or "user" in reason)
 
 
@@ -149,7 +149,7 @@ def names_one(text: str, needs: Iterable[str], language: str) -> bool:
 
 
 def need_of(scene: Scene, need: tuple[str, str], limit: float | str | None = None) -> PlannedNeed:
-    """Return one need of a case, with the user's own figure drawn or given.
+    """Return one need of a case, with the user's own figure, random or given.
 
     Args:
         scene: its scene.
@@ -173,7 +173,7 @@ def need_of(scene: Scene, need: tuple[str, str], limit: float | str | None = Non
 def _where(
     entry: Mapping[str, Any], trait: Trait | None, column: str, language: str, limit: float | str | None
 ) -> JsonObject:
-    """Return the match, as checks write it, that an option meeting the need fits."""
+    """Return the match, in the notation of checks, for an option that meets the need."""
     if column == "hours":
         return {column: {"op": "open_at", "time": limit}}
     if "present" in entry:
@@ -261,7 +261,7 @@ _LAST = ("in_time", "fare")
 
 @dataclass
 class Scene:
-    """One case while it is made: who asks, where and when, the needs and the options.
+    """A case in the making: who asks, where and when, the needs and the options.
 
     Attributes:
         kind: the kind of its plan.
@@ -330,7 +330,7 @@ class Scenes:
         self._uses: Counter[frozenset[str]] = Counter()
 
     def scene(self, kind: PlanKind, number: int, language: str) -> Scene:
-        """Return the scene of one case, and add its options to the world's tables.
+        """Return the scene of one case, and add the scene's options to the world's tables.
 
         Args:
             kind: the kind of its plan.
@@ -358,7 +358,7 @@ class Scenes:
         return scene
 
     def _asks(self, kind: PlanKind, draws: Draws) -> list[str]:
-        """Return what the query of a case asks beside the option itself."""
+        """Return the questions in a case's query besides the option itself."""
         if kind.family == "outing":
             return ["walks", "order"] if draws.chance(50) else ["walks"]
         if kind.family == "place" and kind.mode:
@@ -377,7 +377,7 @@ class Scenes:
         return drawn[at]
 
     def _combination(self, kind: PlanKind, asks: Sequence[str], draws: Draws) -> tuple[list[tuple[str, str]], str]:
-        """Draw two to four needs of a kind that go together: a hard one, one of the kind's own, the profile and something else as sources."""
+        """Draw two to four compatible needs of a kind: one is hard, one is specific to the kind, and the profile and another place are sources."""
         reasons, tells = plan_data()["reasons"], plan_data()["tells"]
         asked = {name for ask in asks if ask in tells for name in tells[ask].get("of", ())}
         free, own = [name for name in kind.needs if name not in asked], tuple(kind.needs)[:_OWN]
@@ -395,7 +395,7 @@ class Scenes:
         return needs, draws.choice(liked) if liked and len(needs) < _MOST_NEEDS and draws.chance(_TOLD) else ""
 
     def _failing(self, scene: Scene) -> list[tuple[str, ...]]:
-        """Return the needs that each option fails, in order: the first one or two, the others one each, and the right one none."""
+        """Return the needs that each option fails, in order: the first option one or two, the right option none, all others one."""
         draws, needs = scene.draws, scene.needs
         first, *others = (need.name for need in needs)
         both = [name for name in others if name not in _LAST] if len(others) > 1 and scene.kind.family != "way" else []
@@ -407,7 +407,7 @@ class Scenes:
         return sorted(failing, key=lambda fails: fails == ("in_time",)) if scene.kind.family == "way" else failing
 
     def _spot(self, kind: PlanKind, town: City) -> tuple[Centre, tuple[float, float]]:
-        """Return a user's position that no other case with this sort of place has in the town, after the district's centre."""
+        """Return a position for the user that no other case with this sort of place has in the town, after the district's centre."""
         key = (town.name, kind.sort or kind.family)
         if not self._free.get(key):
             spots = [(at, spot) for at in range(len(town.centres)) for spot in range(_SPOTS[0] * _SPOTS[1])]
@@ -432,12 +432,12 @@ class Scenes:
     # Places
 
     def place(self, scene: Scene, needs: Sequence[tuple[str, str]]) -> None:
-        """Set the needs of a scene that looks for one place, and add its options to the world."""
+        """Set the needs of a scene about one place, and add its options to the world."""
         scene.needs = [self._need(scene, *need) for need in needs]
         scene.options = list(self._places(scene, scene.kind.sort))
 
     def outing(self, scene: Scene, needs: Sequence[tuple[str, str]]) -> None:
-        """Set the needs of a scene that looks for places of two sorts, and add the options and two second places."""
+        """Set the needs of a scene about places of two sorts, and add the options and two second places."""
         self.place(scene, needs)
         sort, metres = scene.town.sorts[scene.kind.second], scene.draws.between(*_NEAREST)
         for _ in range(2):
@@ -448,7 +448,7 @@ class Scenes:
             metres += scene.draws.between(*_FARTHER)
 
     def _need(self, scene: Scene, name: str, why: str) -> PlannedNeed:
-        """Return one need of a scene; for ``open_then`` its time is when the user asks, arrives or leaves."""
+        """Return one need of a scene; the time in ``open_then`` is when the user asks, arrives or leaves."""
         limit = None
         if name == "open_then":
             draws = scene.draws
@@ -457,7 +457,7 @@ class Scenes:
         return need_of(scene, (name, why), limit)
 
     def _places(self, scene: Scene, sort: str) -> Iterator[tuple[JsonObject, tuple[str, ...]]]:
-        """Yield the options, nearest first, each with the needs it fails; the right one is third or later, those after it rate higher."""
+        """Yield the options, nearest first, with the needs that each fails; the right option is third or later, and all later options rate higher."""
         metres, stars = scene.draws.between(*_NEAREST), _STARS["nearer"]
         for fails in self._failing(scene):
             row = self._place(scene, scene.town.sorts[sort], metres)
@@ -499,7 +499,7 @@ class Scenes:
         return {name: value for name, value in row.items() if value is not None and value != []}
 
     def _lay(self, scene: Scene, row: JsonObject, sort: Sort, fails: tuple[str, ...]) -> None:
-        """Set the traits of a place so that it meets every need of the scene except those of ``fails``; other traits are random."""
+        """Set the traits of a place so that it meets every need of the scene except the needs in ``fails``; other traits are random."""
         wanted = {need.trait.name for need in scene.needs if need.trait}
         columns = {need.column for need in scene.needs}
         for either in sort.needs:
@@ -516,7 +516,7 @@ class Scenes:
     # Ways, lines and rides
 
     def way(self, scene: Scene, needs: Sequence[tuple[str, str]]) -> None:
-        """Add four ways to a landmark: the quickest fails the weightiest need, the slowest may be too late."""
+        """Add four ways to a landmark: the quickest fails the most important need, the slowest may be too late."""
         draws, walking = scene.draws, scene.kind.mode == "walking"
         scene.goal = self._goal(scene, far=not walking)
         apart = metres_between(scene.here, (scene.goal["lon"], scene.goal["lat"]))
@@ -617,7 +617,7 @@ class Scenes:
         scene.patches.append({"table": "fares", "add": added})
 
     def _goal(self, scene: Scene, *, far: bool) -> JsonObject:
-        """Return a landmark of the town: one of the two nearest, or with ``far`` one beyond them."""
+        """Return a landmark of the town: one of the two nearest or, with ``far``, a more distant one."""
         rows = [self._world.place(place) for place in scene.town.landmarks.values()]
         rows.sort(key=lambda row: (metres_between(scene.here, (row["lon"], row["lat"])), row["id"]))
         return Draws("goal", self._world.seed, scene.id).choice(rows[2:] if far else rows[:2])
@@ -630,7 +630,7 @@ def _moved(point: tuple[float, float], metres: int, wind: tuple[int, int]) -> tu
 
 
 def _hours(hours: str, need: PlannedNeed, scene: Scene, *, has: bool) -> str:
-    """Return opening hours that include the time of a need, or with ``has`` false end shortly before it."""
+    """Return opening hours that include the time of a need or, with ``has`` false, end shortly before it."""
     time = minutes_of(str(need.limit))
     opens = hours[:5] if "-" in hours else "08:00"
     if has:
@@ -641,7 +641,7 @@ def _hours(hours: str, need: PlannedNeed, scene: Scene, *, has: bool) -> str:
 
 
 def _meet(row: JsonObject, need: PlannedNeed, draws: Draws, *, has: bool) -> None:
-    """Set the trait of a need on a place so that it meets the need, or fails it."""
+    """Set the trait of a need on a place so that the place meets, or fails, the need."""
     trait = need.trait
     if trait and isinstance(trait.values[0], str):
         others = [text for text in row.get(trait.column, []) if text != trait.label]
@@ -654,7 +654,7 @@ def _meet(row: JsonObject, need: PlannedNeed, draws: Draws, *, has: bool) -> Non
 
 
 def _measure(row: JsonObject, scene: Scene, fails: tuple[str, ...]) -> None:
-    """Set the figures and flags of an option that the needs are about: bad for the needs ``fails``, good for the others."""
+    """Set an option's figures and flags for the needs: bad values for the needs ``fails``, good values for all others."""
     for need in scene.needs:
         has = need.name not in fails
         if isinstance(need.told.get("yes"), bool):

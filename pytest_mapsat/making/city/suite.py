@@ -91,7 +91,7 @@ class Writer:
         return case
 
     def _visible(self, scene: Scene, query: str) -> JsonObject:
-        """Return what the agent sees of a case: the query and the context, with the user's earlier remarks."""
+        """Return the visible part of a case: the query and the context, with the user's earlier remarks."""
         remarks = [remark for need in scene.needs if (remark := need.remark(scene.draws))]
         context: JsonObject = {
             "now": scene.now,
@@ -165,7 +165,7 @@ class _Truth:
     # What the oracle looks up
 
     def _call(self, tool: str, **arguments: Json) -> Any:
-        """Call a tool, note the call for the oracle and return the result. Raises ValueError if it is not answered."""
+        """Call a tool, record the call for the oracle and return the result. Raises ValueError if the call is not answered."""
         answer = self._sandbox.call(tool, arguments)
         if answer.status != "ok":
             what = f"{tool}({arguments}) is answered with {answer.status}: {answer.result}"
@@ -174,7 +174,7 @@ class _Truth:
         return answer.result
 
     def _look_up(self) -> None:
-        """Note all calls of the oracle: profile, activity, weather where rain matters, then those of the plan's family."""
+        """Record all calls of the oracle: profile, activity, weather if rain matters, then the calls of the plan's family."""
         scene = self._scene
         self.calls.append({"tool": "get_user_profile", "arguments": {"uid": self._uid}})
         self.calls.append({"tool": "get_recent_activity", "arguments": {"uid": self._uid}})
@@ -188,14 +188,14 @@ class _Truth:
         return f"{self._scene.here[0]},{self._scene.here[1]}"
 
     def _search(self, what: str) -> None:
-        """Note the oracle's search for places near the user of the plan's first or second sort, and keep their names."""
+        """Record the oracle's search for places of the plan's first or second sort near the user, and keep their names."""
         lon, lat = self._scene.here
         kind = self._scene.town.sorts[getattr(self._scene.kind, what)].kind
         places = self._call("search_nearby", query=kind, lon=lon, lat=lat, radius_m=_RADIUS)["places"]
         self._names[what] = [place["name"] for place in places if place["kind"] == kind]
 
     def _look_up_place(self) -> None:
-        """Search for the place, look at every option, and keep the figures of the right one for the oracle's reply."""
+        """Search for the place, inspect every option, and keep the figures of the right option for the oracle's reply."""
         scene = self._scene
         self._search("sort")
         for row, _ in scene.options:
@@ -226,7 +226,7 @@ class _Truth:
         self._figures |= {"later": f"{walks[1]['min']}", "last": walks[1]["to"]}
 
     def _look_up_way(self) -> None:
-        """Look up the routes and the traffic on each, and keep the figures of the right one for the oracle's reply."""
+        """Look up the routes and their traffic, and keep the figures of the right route for the oracle's reply."""
         scene, goal = self._scene, self._scene.goal
         routes = self._call("get_route", origin=self._here, destination=_point(goal), mode=scene.kind.mode)["routes"]
         for route in routes:
@@ -236,7 +236,7 @@ class _Truth:
         self._figures |= {"minutes": f"{right['duration_min']}", "metres": f"{right['distance_m']}"}
 
     def _look_up_line(self) -> None:
-        """Look up the transit lines, and keep the figures of the right one for the oracle's reply."""
+        """Look up the transit lines, and keep the figures of the right line for the oracle's reply."""
         scene, goal = self._scene, self._scene.goal
         city, end = scene.town.name, goal["name"]
         answer = self._call("get_transit_lines", city=city, origin=scene.spot, destination=end)
@@ -245,7 +245,7 @@ class _Truth:
         self._figures |= {"minutes": f"{right['ride_min']}", "fare": f"{right['fare_yuan']}"}
 
     def _look_up_ride(self) -> None:
-        """Look up the rides, add the need for a fare just above the right one's, and keep its figures for the reply."""
+        """Look up the rides, add the need for a fare slightly above the right ride's, and keep its figures for the reply."""
         scene, goal = self._scene, self._scene.goal
         options = self._call("get_ride_estimate", origin=self._here, destination=_point(goal))["options"]
         right = next(option for option in options if option["kind"] == scene.right["kind"])
@@ -290,7 +290,7 @@ class _Truth:
         }
 
     def _evidence(self, need: PlannedNeed, *, soft: bool) -> Iterator[JsonObject]:
-        """Yield the evidence for a need: its reason, what the profile states, and counts of the habit that shows it."""
+        """Yield the evidence for a need: its reason, the profile's statements, and counts of the habit that shows the need."""
         draws, because = self._scene.draws, need.filled(need.reason["because"][self._scene.language])
         if need.source != "profile":
             weak = {"relevance": "weak", "recency": "recent", "need": "related"}
@@ -310,7 +310,7 @@ class _Truth:
         yield {"text": f"{because}，{times}" if self._zh else f"{because}, {times}", **counted, **grade}
 
     def _habit(self, habit: tuple[str, str], count: int, total: int) -> JsonObject:
-        """Add a habit to the user's activity, and return its counts as evidence gives them."""
+        """Add a habit to the user's activity, and return its counts in the form of evidence."""
         early = count // 2 - self._scene.draws.below(2)
         split = {"early": early, "late": count - early}
         dimension, choice = habit
@@ -318,7 +318,7 @@ class _Truth:
         return {"count": count, "total": total, **split}
 
     def _figure_requirement(self) -> JsonObject:
-        """Return the soft requirement that the reply states the figure which this kind of user likes to hear."""
+        """Return the soft requirement that the reply states the figure that this kind of user wants to hear."""
         scene = self._scene
         tell, total = plan_data()["tells"][scene.tell], scene.draws.between(10, 16)
         dimension, choice = tell["habit"][scene.language]
@@ -349,7 +349,7 @@ class _Truth:
             yield {"name": tool, "required": required, **({"match": match} if match else {})}
 
     def _answers(self) -> list[JsonObject]:
-        """Return what the user says when asked about each need."""
+        """Return the user's answers to questions about each need."""
         return [
             {"asked": need.told["asked"][need.language], "say": need.filled(need.reason["say"][need.language])}
             for need in self._scene.needs
@@ -358,7 +358,7 @@ class _Truth:
     # What the oracle says
 
     def _say(self) -> str:
-        """Return the oracle's reply: the right option, the needs it meets and the figure the user likes to hear."""
+        """Return the oracle's reply: the right option, the needs it meets and the figure that the user wants to hear."""
         scene, says, tells = self._scene, plan_data()["says"], plan_data()["tells"]
         plain = [need.holds for need in scene.needs if not ("at_most" in need.told or "yuan" in need.column)]
         joined = "，".join(plain) if self._zh else " and ".join(filter(None, (", ".join(plain[:-1]), *plain[-1:])))
@@ -475,13 +475,13 @@ def scenes_of(request: BuildRequest, queries: Mapping[str, str] | None = None) -
 
 
 def _rarest_domain(kind: PlanKind) -> str:
-    """Return the folder for cases of a kind: the rarest of its domains over all kinds."""
+    """Return the folder for cases of a kind: the kind's domain that is rarest among all kinds."""
     cases = Counter(domain for other in kinds().values() for domain in other.domains for _ in range(other.share))
     return min(kind.domains, key=cases.__getitem__)
 
 
 def _thin_out(world: MadeUpWorld) -> None:
-    """Keep only the first few grouped places of each sort that plans look for, with their deals; drop all ways."""
+    """Keep only the first grouped places of each sort that plans look for, with their deals; remove all ways."""
     wanted = {sort for kind in kinds().values() for sort in (kind.sort, kind.second) if sort}
     kept = {place for (_, sort), group in world.groups.items() if sort in wanted for place in group.ids[:_KEPT]}
     grouped = {place for group in world.groups.values() for place in group.ids}
@@ -492,7 +492,7 @@ def _thin_out(world: MadeUpWorld) -> None:
 
 
 def _situation(scene: Scene) -> str:
-    """Return a scene's brief for a writer of queries, in its language: time, place, situation and mood."""
+    """Return a scene's brief for a query writer in the scene's language: time, place, situation and mood."""
     told, kind, zh = wordings(scene.language), scene.kind, scene.language == "zh"
     asks = [_tail(scene, ask) for ask in scene.asks]
     asks += ["any"] if asks == ["walks"] else []
@@ -512,7 +512,7 @@ def _named(text: str, scene: Scene) -> str:
 
 
 class _Wordings:
-    """Picks a query for each case without a written one from the wordings of its kind; no query is used twice, and none names what its case hides.
+    """Picks a query from the wordings of a kind for each case without a written query; queries never repeat and never name hidden needs.
 
     Args:
         seed: the seed of the suite.
@@ -538,12 +538,12 @@ class _Wordings:
 
 
 def _tail(scene: Scene, ask: str) -> str:
-    """Return under which name the wordings have what a query asks beside the option itself."""
+    """Return the name in the wordings for a query's questions besides the option itself."""
     return scene.kind.mode if ask == "to" else ask
 
 
 def fits(query: str, scene: Scene) -> bool:
-    """Return whether a query names where its user wants to go and nothing that the case hides, and asks for nothing that no check can hold a reply to."""
+    """Return whether a query names the user's destination but nothing that the case hides, and asks only questions that a check can judge."""
     goal, spot = scene.goal.get("name", "").casefold(), scene.spot.casefold()
     bare = query.casefold().replace(goal or spot, "").replace(spot, "")
     named = names_one(bare, (need.name for need in scene.needs), scene.language)
@@ -558,7 +558,7 @@ def wordings(language: str) -> Any:
 
 
 class _Query(Noun):
-    """A query that somebody wrote for a case."""
+    """A query that a person wrote for a case."""
 
     case: str
     query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -584,7 +584,7 @@ def lines_of(rows: Iterable[Mapping[str, Json]]) -> bytes:
 
 
 def put(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files into a folder: all of them, or none. Raises UsageError."""
+    """Write all files into a folder, or none. Raises UsageError."""
     try:
         add_files(folder, files)
     except OSError as error:

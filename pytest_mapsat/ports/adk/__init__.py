@@ -60,7 +60,7 @@ class ExpectedCall(_EvalsetPart):
 
 
 class ToolResponse(_EvalsetPart):
-    """The recorded response of a tool, with the id of the call that it answers."""
+    """The recorded response of a tool, with the id of the answered call."""
 
     name: str = ""
     response: Json = None
@@ -129,7 +129,7 @@ class Invocation(_EvalsetPart):
 
     @property
     def responses(self) -> tuple[ToolResponse, ...]:
-        """Return the tool responses in order: the listed ones, then those found in events."""
+        """Return the tool responses in order: listed responses, then responses in events."""
         events = [part.function_response for part in self._parts() if part.function_response is not None]
         return (*self.intermediate_data.tool_responses, *events)
 
@@ -139,7 +139,7 @@ class Invocation(_EvalsetPart):
 
 
 class SessionInput(_EvalsetPart):
-    """The user id and the state that a session starts with."""
+    """The initial user id and state of a session."""
 
     user_id: str = ""
     state: JsonObject = Field(default_factory=dict)
@@ -248,7 +248,7 @@ class _Evalsets:
                 self._case(parsed, place)
 
     def _match_of(self, config: Path) -> str | None:
-        """Return how a test config compares expected calls, ``exact`` by default; None if it does not compare calls."""
+        """Return how a test config compares expected calls, ``exact`` by default; None if the config does not compare calls."""
         if not config.is_file():
             return _MATCHES["EXACT"]
         data = located_json(read_text(config, limits.YAML_BYTES), shown_path(config), 1)
@@ -264,7 +264,7 @@ class _Evalsets:
         return None if criterion is None else _MATCHES.get(str(kind), "exact")
 
     def _case(self, case: EvalCase, place: str) -> None:
-        """Add the cases that one evalset case becomes, and note what cannot be carried over."""
+        """Convert one evalset case to cases, and note parts that cannot be converted."""
         if case.final_session_state:
             self._refuse("final session states", place, "the state that the session ends in has no place in a case")
         if case.conversation_scenario is not None and not case.conversation:
@@ -288,7 +288,7 @@ class _Evalsets:
             self._refuse("cases", place, "a scenario without rubrics expects nothing")
 
     def _part(self, case: EvalCase, parts: Sequence[Sequence[Invocation]], number: int, place: str) -> None:
-        """Add a case for one part of a conversation; the parts before it become its history."""
+        """Add a case for one part of a conversation; earlier parts become its history."""
         turns, before = parts[number], chain.from_iterable(parts[:number])
         group = {"name": _safe(case.eval_id), "order": number + 1} if len(parts) > 1 else None
         calls = [call for turn in turns for call in turn.calls]
@@ -333,7 +333,7 @@ class _Evalsets:
         return added
 
     def _record(self, case: Case, turns: Sequence[Invocation], place: str) -> None:
-        """Keep tool responses as recordings, each matched to a call by id, else to the next call of its tool."""
+        """Keep tool responses as recordings, each matched to a call by id, otherwise to the next call of its tool."""
         seen: dict[tuple[str, str], Json] = {}
         for turn in turns:
             waiting = list(turn.responses)
@@ -357,7 +357,7 @@ class _Evalsets:
                     self._refuse("answers of tools", place, message)
 
     def _refuse(self, what: str, place: str, message: str) -> None:
-        """Note that something is left out and why, and count it under ``what``."""
+        """Note an omission and its reason, and count it under ``what``."""
         self._log.note("refused", place, f"{message}; left out", leaves=what)
 
 
@@ -367,7 +367,7 @@ def _safe(words: str) -> str:
 
 
 def _conversations(turns: Sequence[Invocation]) -> Iterator[list[Invocation]]:
-    """Yield the turns in groups; a new group starts when the reply before asked the user for nothing."""
+    """Yield the turns in groups; a new group starts when the previous reply asked the user for nothing."""
     part: list[Invocation] = []
     for turn in turns:
         if not turn.user_content.text:
@@ -381,20 +381,20 @@ def _conversations(turns: Sequence[Invocation]) -> Iterator[list[Invocation]]:
 
 
 def _asked_for(turn: Invocation) -> list[str]:
-    """Return the key words of a reply's questions and requests; without a reply, search the arguments of its calls."""
+    """Return the keywords of a reply's questions and requests; without a reply, use the search arguments of its calls."""
     words = turn.final_response.text or " ".join(str(value) for call in turn.calls for value in call.args.values())
     sentences = re.split(r"(?<=[.!?？。！])\s*", words)
     return telling_words(sentence for sentence in sentences if re.search(r"[?？]|\b[Pp]lease\b", sentence))
 
 
 def _answers(turns: Sequence[Invocation]) -> Iterator[JsonObject]:
-    """Yield each later message of the scripted user with the key words of the reply that asks for it."""
+    """Yield each later message of the scripted user with the keywords of the reply that asks for it."""
     for before, turn in pairwise(turns):
         yield {"asked": _asked_for(before), "say": turn.user_content.text}
 
 
 def _calls_requirement(calls: Sequence[ExpectedCall], match: str) -> JsonObject:
-    """Return the requirement that the expected calls are made, compared in the way that ``match`` names."""
+    """Return the requirement that the agent makes the expected calls, compared according to ``match``."""
     names = ", ".join(f"{call.name}({json.dumps(call.args, ensure_ascii=False)})" for call in calls) or "no tool"
     order = {"exact": "exactly, in this order", "in_order": "in this order", "any_order": "in any order"}[match]
     steps = [{"tool": call.name, "with": _equal(call.args)} for call in calls]

@@ -90,7 +90,7 @@ _NOT_BOUND = "no hop asks for what another one found"
 
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
-    """Return the metrics of an episode; after a fault, only its counts and the metrics that are not earned."""
+    """Return the metrics of an episode; after a fault, only its counts and the metrics that do not depend on success."""
     way = _HopCoverage(metric_input)
     counted: dict[str, Given] = {"local_calls": float(len(way.calls)), "local_rounds": _rounds(metric_input)}
     if metric_input.fault is not None:
@@ -115,7 +115,7 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
 
 
 class _HopCoverage:
-    """The calls of an episode, compared with the hops of its case.
+    """The calls of an episode compared with the hops of its case.
 
     Attributes:
         hops: the expected tools.
@@ -127,11 +127,11 @@ class _HopCoverage:
 
     @cached
     def fulfilled(self) -> Sequence[Mapping[int, int]]:
-        """Return for each hop the positions of the calls that fulfil it, each with its number of unclear matches."""
+        """Return for each hop the positions of the calls that fulfil it, each with the number of unclear matches."""
         return hop_calls(self.hops, self.calls)
 
     def _finds(self, hop: ExpectedTool, call: Step) -> bool | None:
-        """Return whether a call is one of the hop's tool and returned all rows of its evidence; None if that is unknown."""
+        """Return whether a call uses the hop's tool and returned all rows of its evidence; None if this is unknown."""
         if hop.name != call.tool or call.status != "ok":
             return False
         if "result" in call.unknown or hop.name not in self._tools:
@@ -157,7 +157,7 @@ class _HopCoverage:
 
     @cached
     def causal(self) -> Sequence[bool | None]:
-        """Return for each hop bound to an earlier hop's result whether a call asks for that result; None if unclear."""
+        """Return for each hop bound to an earlier hop's result whether a call requests that result; None if unclear."""
         return [
             any_true(None if unknown else True for unknown in fulfilled.values())
             for hop, fulfilled in zip(self.hops, hop_calls(self.hops, self.calls, self._tools), strict=True)
@@ -183,7 +183,7 @@ def _is_bound(match: object) -> bool:
 
 
 def _rounds(metric_input: MetricInput) -> Measure:
-    """Return the number of turns of the model: in each reply those that call tools, of which parallel calls are one, and the last one, which answers.
+    """Return the number of the model's turns: groups of parallel tool calls in each reply, plus the final answer.
 
     A thought begins a turn, and so does a tool that the turn has called: each is called at most once in a round (3.2). Whether calls of other tools were made
     at once is not recorded: they leave bounds.
@@ -201,7 +201,7 @@ def _rounds(metric_input: MetricInput) -> Measure:
 
 
 def _failures(way: _HopCoverage, correct: Measure) -> dict[str, Given]:
-    """Return which kinds of failure (5.6) an episode that is not correct shows; 1, 0, or bounds where that is not sure.
+    """Return the kinds of failure (5.6) in an incorrect episode: 1, 0, or bounds if a kind is uncertain.
 
     ``calls``: a call is made twice, refused or wrong, or none is made. ``plan``: a hop has no call that asks for it, or for what an earlier hop found.
     ``query``: a hop is asked for and its evidence is never returned. ``noise``: all evidence was returned, and the answer is wrong all the same.
@@ -226,7 +226,7 @@ def _failures(way: _HopCoverage, correct: Measure) -> dict[str, Given]:
 
 
 def _correct(metric_input: MetricInput, way: _HopCoverage) -> Measure:
-    """Return 1 if all asked and hard requirements hold and tools returned every id in the output; else 0."""
+    """Return 1 if all asked and hard requirements are met and tools returned every id in the output; otherwise 0."""
     truth = metric_input.case.truth
     if invented := next(_never_returned(metric_input, way), ""):
         return Measure(0.0, why=f"{invented} is handed over, and no result of this dialogue has it")
@@ -236,7 +236,7 @@ def _correct(metric_input: MetricInput, way: _HopCoverage) -> Measure:
 
 
 def _never_returned(metric_input: MetricInput, way: _HopCoverage) -> Iterator[str]:
-    """Yield the ids in the last output that the tool which should look them up never returned."""
+    """Yield the ids in the last output that their look-up tool never returned."""
     requirements = metric_input.case.truth.requirements
     checks = [leaf for requirement in requirements for leaf in requirement.leaves if isinstance(leaf, Output)]
     look_ups = [check for check in checks if check.tool is not None and check.id is not None]
@@ -260,7 +260,7 @@ def _never_returned(metric_input: MetricInput, way: _HopCoverage) -> Iterator[st
 
 
 def _complete(metric_input: MetricInput) -> Measure:
-    """Return the mean over hops and soft requirements of what each of them has; a hop that holds in part counts in part (A.4, scoring and aggregation).
+    """Return the mean completion over hops and soft requirements; a partly met hop counts in part (A.4, scoring and aggregation).
 
     The requirements of a hop are those that it names as evidence, else the one with its id; each counts alike. A soft requirement counts by its level.
     """
@@ -276,7 +276,7 @@ def _complete(metric_input: MetricInput) -> Measure:
 
 
 def _faithful(metric_input: MetricInput) -> Measure:
-    """Return the share of claims that tool results support, where a claimed fact of the case counts as one more claim.
+    """Return the share of claims that tool results support; a claimed fact of the case counts as another claim.
 
     A claim that no rule decides, and a sentence that says more than is read, may be supported or not: they leave bounds.
     """
@@ -295,7 +295,7 @@ def _faithful(metric_input: MetricInput) -> Measure:
 
 
 def _unsupported_sentences(document: Document, context: JudgedDialogue) -> Iterator[str]:
-    """Yield the sentences of a reply with words that no claim reader covers and no row of the named things contains."""
+    """Yield the sentences of a reply with words that no claim reader recognises and no row of the named things contains."""
     records: dict[str, set[str]] = {}
     for entity in context.entities:
         records.setdefault(entity.key, set()).update(_WORD.findall(canonical_json(entity.record).casefold()))
@@ -357,7 +357,7 @@ _BASIC, _PLANNED = 2, 3
 
 
 def lint_levels(case: Case, suite: Suite) -> list[Remark]:
-    """Return remarks where the level or the number of hops that a case states does not fit its content.
+    """Return remarks if the stated level or number of hops of a case does not match its content.
 
     Args:
         case: the case.
@@ -378,7 +378,7 @@ def lint_levels(case: Case, suite: Suite) -> list[Remark]:
 
 
 def _wrong_level(level: int, case: Case) -> str:
-    """Return why a case does not fit a level; empty if it fits."""
+    """Return why a case does not match a level; empty if it matches."""
     hops = len(case.truth.tools)
     conditions = max((len(row.where) for tool in case.truth.tools for row in tool.evidence_rows), default=0)
     if level == 1 and (hops > 1 or conditions > _BASIC):
@@ -396,7 +396,7 @@ def _wrong_level(level: int, case: Case) -> str:
 
 
 def label_qualities(case: Case, context: JudgedDialogue) -> Iterator[tuple[Observed, Finding]]:  # noqa: ARG001  as of all labels
-    """Yield each quality of the replies with an open finding, because only a model can judge it."""
+    """Yield each quality of the replies with an undecided finding, because only a model can judge qualities."""
     from pytest_mapsat.judges import Finding, Observed  # noqa: PLC0415 (only where a suite asks for them)
 
     language = "zh" if case.language.startswith("zh") else "en"

@@ -88,7 +88,7 @@ _MOST_CHARACTERS = 100_000
 
 
 def read_records(path: Path, torn: Torn) -> Iterator[Record]:
-    """Yield the objects of a file, and pass records that are not objects to ``torn``.
+    """Yield the objects of a file; records that are not objects go to ``torn``.
 
     Raises:
         SuiteError: the file cannot be read, goes beyond a limit, or is of no known form.
@@ -163,7 +163,7 @@ def _plain(key: object) -> str:
 
 
 def texts_of(value: Json) -> list[str]:
-    """Return the texts in a list, in a JSON list given as text, or in the lines of a text; empty for anything else."""
+    """Return the texts in a list, in a JSON list given as text, or in the lines of a text; empty for any other value."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         with suppress(ValueError):
             value = parse_json(value)
@@ -229,7 +229,7 @@ def import_localsearchbench(src: Path, dest: Path) -> ImportReport:
 
 
 class _SourceImport:
-    """The import of one source.
+    """Imports one source as a suite.
 
     Args:
         folder: where the suite is written.
@@ -266,7 +266,7 @@ class _SourceImport:
         return self._log.report(self._folder, FORMAT, cases=len(cases), tools=tools, by_tool=Counter())
 
     def _note(self, kind: str, place: str, message: str, leaves: str = "") -> None:
-        """Add a note, unless there are already too many of its kind, and count what is left out."""
+        """Add a note, unless there are already too many of its kind, and count the omission."""
         self._noted[kind] += 1
         if self._noted[kind] <= _MOST_NOTES:
             self._log.note(kind, place, message)
@@ -277,7 +277,7 @@ class _SourceImport:
         """Yield the merchants of all files, and keep the tasks for later."""
 
         def torn(place: str, message: str) -> None:
-            """Note that a record that cannot be read is left out."""
+            """Note that an unreadable record is omitted."""
             self._note("unparsable", place, f"{message}; left out", "records")
 
         for path in self._paths:
@@ -319,7 +319,7 @@ class _SourceImport:
         return row
 
     def _cases(self) -> Iterator[Case]:
-        """Yield a case for each task; note and skip tasks that are malformed or have an id already used."""
+        """Yield a case for each task; note and skip malformed tasks and tasks with a used id."""
         seen: set[str] = set()
         for record in self._tasks:
             try:
@@ -373,7 +373,7 @@ class _SourceImport:
         }
 
     def _city(self, city: Any, place: str) -> str:
-        """Return a task's city in the merchants' spelling; if there is no merchant, note it and return it as given."""
+        """Return a task's city in the merchants' spelling; if the city has no merchant, note this and return the given spelling."""
         wanted = str(city or "").strip()
         other = next((name for name in self._names if name.removesuffix("市") == wanted.removesuffix("市")), None)
         if wanted and self._names and other is None:
@@ -381,7 +381,7 @@ class _SourceImport:
         return other or wanted
 
     def _hop(self, at: int, query: str, answers: Sequence[str], city: str) -> JsonObject:
-        """Return the expected call of a hop, with the merchants that its reference answer names as evidence."""
+        """Return the expected call of a hop, with the merchants in its reference answer as evidence."""
         names = self._named(answers[at], city) if at < len(answers) else []
         evidence: list[Any] = [f"hop-{at + 1}"] if at < len(answers) else []
         rows = [{"where": {"name": {"op": "one_of", "values": names}}}] if names else []
@@ -390,7 +390,7 @@ class _SourceImport:
         return {"name": _TOOL, "id": f"hop-{at + 1}", **rules}
 
     def _named(self, text: str, city: str) -> list[str]:
-        """Return the names of a city's merchants that occur in a text, leaving out names that are part of longer ones."""
+        """Return the names of a city's merchants in a text, except names that are part of longer names."""
         known = self._names.get(city, ())
         names = [name for name in known if len(name) >= _SHORTEST[bool(_CHINESE.search(name))] and name in text]
         longest = [name for name in names if not any(name != other and name in other for other in names)]
@@ -414,7 +414,7 @@ class _SourceImport:
 
 
 def _requirements(task: Mapping[str, Any], queries: Sequence[str], answers: Sequence[str]) -> Iterator[JsonObject]:
-    """Yield the requirements that a judge decides: one for each hop, one for the whole answer, and the paper's veto."""
+    """Yield the requirements that a judge decides: one for each hop, one for the whole answer, and the veto of the paper."""
     texts = _TEXTS[_language(task["question"])]
     for at, (query, answer) in enumerate(zip(queries, answers, strict=False), 1):
         yield {"id": f"hop-{at}", "kind": "asked", "text": texts["hop"].format(query=query, answer=answer)}

@@ -70,7 +70,7 @@ def build_merchants(request: BuildRequest, folder: Path) -> dict[str, int]:
     tables = {name: folder / "state" / f"{name}.jsonl" for name in ("merchant_words", "merchants")}
     for path in tables.values():
         if path.exists():
-            raise UsageError(f"{path} is there already; take it away to have it built anew")
+            raise UsageError(f"{path} already exists; remove it to build it again")
     tables["merchants"].parent.mkdir(exist_ok=True)
     merchants = (row for number, place in enumerate(towns) for row in _of_town(request.seed, number, place, each))
     words = list(_words(languages))
@@ -183,7 +183,7 @@ def _merchant(seed: int, place: Town, category: str, draws: Draws) -> JsonObject
 
 
 def _firm(seed: int, language: str, category: str, draws: Draws) -> tuple[MerchantSort, str]:
-    """Return a merchant's kind and name: mostly its own, sometimes those of a chain with one name in several towns."""
+    """Return a merchant's kind and name: usually its own, sometimes those of a chain with one name in several towns."""
     if draws.chance(_OF_CHAIN):
         draws = Draws(seed, "chain", language, category, draws.below(_CHAINS))
     kind = draws.choice([kind for kind in kinds(language) if kind.category == category])
@@ -192,7 +192,7 @@ def _firm(seed: int, language: str, category: str, draws: Draws) -> tuple[Mercha
 
 
 def _products(data: Any, kind: MerchantSort, draws: Draws) -> list[JsonObject]:
-    """Return three to five products of a merchant, with prices around the level that is usual for it."""
+    """Return three to five products of a merchant, with prices around the merchant's usual level."""
     low, high = kind.words["price"]
     usual = draws.between(low, high)
     first, last = max(low, usual * 3 // 5), min(high, usual * 7 // 5)
@@ -236,7 +236,7 @@ def _span(opens: int, closes: int) -> str:
 
 
 def _untrue(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the promises that the fields of a merchant contradict."""
+    """Yield the names of the promises that a merchant's fields contradict."""
     denied = {
         "hours": not row["business_hours"].endswith("0:00-24:00"),
         "price": min(product["price"] for product in row["products"]) > 10,  # noqa: PLR2004  as the promise says
@@ -247,7 +247,7 @@ def _untrue(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _twin(row: JsonObject, place: Town, draws: Draws) -> JsonObject:
-    """Return a copy of a merchant that differs in one field that a search may ask about."""
+    """Return a copy of a merchant that differs in one searchable field."""
     column = draws.choice(("rating", "avg_price", "business_hours", "landmark"))
     if column == "rating":
         other: Any = row["rating"] - 0.5 if row["rating"] > 4 else row["rating"] + 0.5  # noqa: PLR2004  the middle

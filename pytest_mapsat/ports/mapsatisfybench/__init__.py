@@ -82,7 +82,7 @@ def _check_archive(path: Path) -> None:
 
 
 def _sheet_rows(path: Path, index: int, sheet: Any, columns: Sequence[str], log: ImportLog) -> Iterator[Record]:
-    """Yield the non-empty rows of a sheet by column; note unused columns, and skip a later sheet that lacks the columns."""
+    """Yield the non-empty rows of a sheet by column; note unused columns, and skip a later sheet without the columns."""
     sheet.reset_dimensions()  # the stored size of a sheet may lie
     rows = sheet.iter_rows(values_only=True)
     names = [_text(cell).strip() for cell in next(rows, ())]
@@ -121,18 +121,18 @@ class _MalformedRowError(ValueError):
 
 
 def alias(uid: str) -> str:
-    """Return a stable pseudonym for a user id, because the source uses the case's id as the user's."""
+    """Return a stable pseudonym for a user id, because the source uses the id of the case for the user."""
     return f"u-{digest(uid, 12)}"
 
 
 def user_parameter(name: str, tool: Tool | None) -> str:
-    """Return a parameter's name as the tool has it: ``uid`` for ``adiu`` where the tool has only ``uid``, else unchanged."""
+    """Return a parameter's name in the tool's spelling: ``uid`` for ``adiu`` if the tool has only ``uid``, otherwise unchanged."""
     parameters = tool.parameters.get("properties", {}) if tool else {}
     return "uid" if name == "adiu" and "adiu" not in parameters and "uid" in parameters else name
 
 
 def convert_case(row: Record, tools: Mapping[str, Tool], log: ImportLog) -> Case | None:
-    """Return a row as a case; note why and return None if it cannot be one."""
+    """Convert a row to a case; if this is impossible, note the reason and return None."""
     reader = _RowReader(row, tools, log)
     try:
         data = reader.case()
@@ -143,7 +143,7 @@ def convert_case(row: Record, tools: Mapping[str, Tool], log: ImportLog) -> Case
 
 
 class _RowReader:
-    """Converts one row into the data of a case; every unknown key is noted as not carried over."""
+    """Converts one row to the data of a case; every unknown key is noted as omitted."""
 
     def __init__(self, row: Record, tools: Mapping[str, Tool], log: ImportLog) -> None:
         self.row = row
@@ -167,11 +167,11 @@ class _RowReader:
         return _mapping(value, column)
 
     def _note(self, kind: str, message: str, *, leaves: str = "") -> None:
-        """Note something about this row in the import log."""
+        """Add a note about this row to the import log."""
         self.log.note(kind, self.row.place, message, leaves=leaves)
 
     def _leave_unknown(self, data: JsonObject, keys: Sequence[str], where: str) -> None:
-        """Note the keys of an object that are not carried over, and the expected keys that are missing."""
+        """Note the keys of an object that are not imported, and the expected keys that are missing."""
         for key in sorted(data.keys() - set(keys)):
             self._note("not_carried", f"{where}.{key} has no place in a case", leaves=f"{where}.{key}")
         for key in sorted(set(keys) - data.keys()):
@@ -198,7 +198,7 @@ class _RowReader:
         return f"{time[1]}T{time[2]}+08:00"
 
     def _location(self, data: JsonObject) -> JsonObject | None:
-        """Return the user's location; note it and return None if it is not given as ``lon,lat``."""
+        """Return the user's location; if it is not given as ``lon,lat``, note this and return None."""
         text = data.get("user_current_loc")
         name = str(data.get("user_loc_name") or "")
         try:
@@ -210,7 +210,7 @@ class _RowReader:
         return {"lon": lon, "lat": lat, "name": name}
 
     def _history(self, value: Json) -> list[str]:
-        """Return the history as a list of sentences: empty if there is none, one sentence if it is not JSON array."""
+        """Return the history as a list of sentences: empty if there is none, one sentence if it is not a JSON array."""
         if value is None or value == "":
             return []
         items, repaired = _sentences(value)
@@ -255,13 +255,13 @@ class _RowReader:
         return requirements
 
     def _clarification(self, policy: Json) -> JsonObject:
-        """Return how many turns of clarification the policy allows, with its evidence as a note."""
+        """Return the number of clarification turns that the policy allows, with its evidence as a note."""
         data = _mapping(policy, "clarification_policy")
         self._leave_unknown(data, ("max_allowed", "evidence"), "clarification_policy")
         return {"max_turns": data.get("max_allowed"), "note": str(data.get("evidence") or "")}
 
     def _tools(self, calls: JsonObject) -> list[JsonObject]:
-        """Return the expected tools, each once; note duplicates, and rules for tools that are not expected."""
+        """Return the expected tools without duplicates; note duplicates, and rules for unexpected tools."""
         rules = _mapping(calls.get("parameter_rules") or {}, "parameter_rules")
         names = [str(name) for name in _list(calls.get("expected_tools"), "expected_tools")]
         unique = list(dict.fromkeys(names))
@@ -338,7 +338,7 @@ _KNOWN = {*RECORDING_COLUMNS, "feature"}
 
 
 def convert_recording(row: Record, path: Path, tools: Mapping[str, Tool], log: ImportLog) -> Recording | None:
-    """Return the recording of a row, or None after noting why it cannot be one.
+    """Return the recording of a row; if there is none, note the reason and return None.
 
     The user's id is given its alias; the original stays as a synonym, so that a recorded call of it still finds the recording.
     """
@@ -366,7 +366,7 @@ def convert_recording(row: Record, path: Path, tools: Mapping[str, Tool], log: I
 
 
 def _arguments(text: str, row: Record, log: ImportLog) -> JsonObject | None:
-    """Return the arguments in a cell; note it and return None if they are not JSON object."""
+    """Return the arguments in a cell; if they are not a JSON object, note this and return None."""
     try:
         value = parse_json(text)
         why = "" if isinstance(value, dict) else f"arguments are {shown(value)}, no object"
@@ -378,7 +378,7 @@ def _arguments(text: str, row: Record, log: ImportLog) -> JsonObject | None:
 
 
 def _renamed(arguments: JsonObject, tool: Tool | None, row: Record, log: ImportLog) -> JsonObject:
-    """Return the arguments with ``adiu`` named as the tool has it; note it and change nothing if both names are used."""
+    """Return the arguments with ``adiu`` in the tool's spelling; if both names are used, note this and change nothing."""
     names = {name: user_parameter(name, tool) for name in arguments}
     if len(set(names.values())) < len(names):
         log.note("user_parameter", row.place, "the arguments have both adiu and uid; they are kept as they are")
@@ -387,7 +387,7 @@ def _renamed(arguments: JsonObject, tool: Tool | None, row: Record, log: ImportL
 
 
 def _result(text: str, row: Record, log: ImportLog) -> Json:
-    """Return the result parsed as JSON; if it is not JSON, return the text, and note text that looks like JSON."""
+    """Return the result parsed as JSON; otherwise return the text, and note a text that resembles JSON."""
     try:
         return parse_json(text)
     except ValueError as error:
@@ -418,7 +418,7 @@ class _Source:
 
 
 def import_mapsatisfybench(src: Path, dest: Path) -> ImportReport:
-    """Make a suite at ``dest`` from the published files at ``src``.
+    """Create a suite at ``dest`` from the published files at ``src``.
 
     Args:
         src: the published ``data`` folder, or the folder above it.
@@ -505,7 +505,7 @@ def _cases(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> dict[s
 def _derive_tools(
     described: Mapping[str, Tool], cases: Iterable[Case], recordings: Sequence[Recording], log: ImportLog
 ) -> Iterator[Tool]:
-    """Yield a bare spec, with the parameters seen, for each tool that cases or recordings use and ``described`` lacks."""
+    """Yield a minimal spec, with the observed parameters, for each used tool that ``described`` lacks."""
     seen: dict[str, set[str]] = {}
     for recording in recordings:
         seen.setdefault(recording.tool, set()).update(recording.arguments)
@@ -518,11 +518,11 @@ def _derive_tools(
 
 
 def _recordings(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> list[Recording]:
-    """Return the recordings of all tables, sorted by tool and case; note rows and vectors that are left out."""
+    """Return the recordings of all tables, sorted by tool and case; note omitted rows and vectors."""
     recordings: list[Recording] = []
 
     def torn(place: str, message: str) -> None:
-        """Note that a broken row is left out."""
+        """Note that a broken row is omitted."""
         log.note("row", place, f"{message} and is left out", leaves="rows")
 
     for path in source.mocks:

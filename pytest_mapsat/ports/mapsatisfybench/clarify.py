@@ -15,7 +15,7 @@ _METRICS = (
 
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
-    """Return the share of clarification turns that are useful, and how many of the expected ones there were.
+    """Return the share of useful clarification turns, and the number of expected turns that took place.
 
     A clarification turn is a reply with a question that the user answers. It is useful where the answer says something of the script that was not said before,
     as long as the policy expects as many useful turns (``max_turns``); without a policy none is. An answer in other words may say it, too: it leaves bounds.

@@ -45,7 +45,7 @@ class ChartBar:
 
     @property
     def text(self) -> str:
-        """Return the value as text, or both bounds where they differ."""
+        """Return the value as text, or both bounds if they differ."""
         return range_text((self.least, self.most))
 
 
@@ -70,7 +70,7 @@ def figures(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
 
 
 def profile(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
-    """Return the files of figure B.4 by name: what changes when the agent is given the user's profile.
+    """Return the files of figure B.4 by name: the effect of giving the agent the user's profile.
 
     Args:
         runs: two runs, each with its name: one, and the same in the profile setting, in which the agent is given the profile.
@@ -91,7 +91,7 @@ def _metrics(runs: Sequence[Run]) -> list[str]:
 
 
 def _tool_calls(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
-    """Return the table and the chart of how often each run calls each tool (figure 4)."""
+    """Return the table and the chart of the number of calls of each tool in each run (figure 4)."""
     rows: list[Row] = []
     bars = []
     for tool in sorted({tool for _, run in runs for card in run.cases for tool in card.calls.by_tool}):

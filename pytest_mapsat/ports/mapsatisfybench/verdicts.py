@@ -69,7 +69,7 @@ class _Satisfaction(_VerdictPart):
 
 
 class _FactCheck(_Detail):
-    """The check of one fact requirement: whether the reply is faithful to it, and which elements were checked."""
+    """The check of one fact requirement: whether the reply is faithful to the fact, and the checked elements."""
 
     text: str = Field(alias="rubric_row")
     is_faithful: Annotated[bool, Field(strict=True)] | None = None
@@ -93,7 +93,7 @@ class _Details(SourcePart):
 
 
 class PublishedVerdict(_VerdictPart):
-    """One published verdict. ``trajectory`` is the digest of the judged trajectory, where a file gives it."""
+    """One published verdict. ``trajectory`` is the digest of the judged trajectory, if the file gives one."""
 
     case_id: Annotated[str, Field(min_length=1)]
     status: str = "success"
@@ -102,7 +102,7 @@ class PublishedVerdict(_VerdictPart):
     details: _Details | None = None
 
     def labelled(self, case: Case, base: Verdict) -> Verdict:
-        """Return ``base`` with labels for the case's requirements, as this published verdict gives them."""
+        """Return ``base`` with labels for the case's requirements from this published verdict."""
         if self.status != "success":
             error = f": {self.error}" if self.error else ""
             why = f"the recorded evaluation ended with status {self.status!r}{error}"
@@ -197,7 +197,7 @@ def _judged(
     label_of: Callable[[Requirement, _AnyDetail], Label],
     warnings: list[str],
 ) -> list[Label]:
-    """Return a label for each requirement from the detail with the same text; unevaluated where there is no such detail."""
+    """Return a label for each requirement from the detail with the same text; unevaluated if there is no such detail."""
     places = _aligned(requirements, [detail.text for detail in details], noun, warnings)
     return [
         unevaluated(requirement, "the recorded verdict does not judge this requirement", by=_BY)
@@ -208,7 +208,7 @@ def _judged(
 
 
 def _degree_label(requirement: Requirement, detail: _Degree) -> Label:
-    """Return the label of an implicit requirement; unevaluated if the degree is missing or is not one of its levels."""
+    """Return the label of an implicit requirement; unevaluated if its degree is missing or invalid."""
     if detail.Ci is None or not is_level(requirement, detail.Ci):
         levels = "0 or 1" if requirement.kind == "hard" else "one of 0, 0.25, 0.5, 0.75 and 1"
         why = f"the recorded verdict gives {detail.Ci}, but a {requirement.kind} requirement has {levels}"
@@ -217,7 +217,7 @@ def _degree_label(requirement: Requirement, detail: _Degree) -> Label:
 
 
 def _fact_label(requirement: Requirement, row: _FactCheck) -> Label:
-    """Return the label of a fact requirement; not applicable if the check was skipped, unevaluated if it says nothing."""
+    """Return the label of a fact requirement; not applicable if the check was skipped, unevaluated if it has no result."""
     if row.skipped:
         return _label(requirement, None, "the recorded evaluation skipped this requirement")
     if row.is_faithful is None:
@@ -237,7 +237,7 @@ def _label(requirement: Requirement, value: float | None, why: str, **fields: An
 def _aligned(
     requirements: Sequence[Requirement], texts: Sequence[str], what: str, warnings: list[str]
 ) -> list[int | None]:
-    """Return the index of each requirement's text, matched exactly, else by its letters, else by position; None if unmatched."""
+    """Return the index of each requirement's text, matched exactly, otherwise by letters or by position; None if unmatched."""
     places: list[int | None] = [None] * len(requirements)
     free = dict(enumerate(texts))
     forms: tuple[Callable[[str], str], ...] = (str, _letters)

@@ -59,7 +59,7 @@ _SPENT = ("mobility_it", "mobility_ot")
 
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
-    """Return all metrics of an episode; a fault of the agent sets those that apply, except tokens, to 0."""
+    """Return all metrics of an episode; a fault of the agent sets the applicable metrics, except tokens, to 0."""
     measures = {
         "mobility_id": _intent(metric_input),
         "mobility_ie": _constraints(metric_input),
@@ -84,13 +84,13 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
 
 
 def _output(metric_input: MetricInput, name: str) -> Json:
-    """Return what the agent's output has under a name, from the last reply that gives a value; None where no reply does."""
+    """Return the agent's output under a name, from the last reply that gives a value; None if no reply does."""
     given = ((turn.output or {}).get(name) for turn in reversed(metric_input.trajectory.replies))
     return next((value for value in given if value is not None), None)
 
 
 def _compared(metric_input: MetricInput, name: str) -> tuple[Json, Json, Measure | None]:
-    """Return the gold value, the agent's value, and a measure where the two cannot be compared (else None)."""
+    """Return the gold value, the agent's value, and a measure if the two cannot be compared (otherwise None)."""
     gold, given = metric_input.case.truth.output.get(name), _output(metric_input, name)
     if gold is None:
         return gold, given, not_applicable(f"the case does not say which {name} is right (truth.output)")
@@ -100,13 +100,13 @@ def _compared(metric_input: MetricInput, name: str) -> tuple[Json, Json, Measure
 
 
 def _intent(metric_input: MetricInput) -> Measure:
-    """Return ID of one case (equation 1): 1 where the agent's intent equals gold in any spelling, else 0."""
+    """Return ID of one case (equation 1): 1 if the agent's intent equals gold in any spelling, otherwise 0."""
     gold, given, nothing = _compared(metric_input, "intent")
     return nothing or Measure(float(_same(gold, given)))
 
 
 def _constraints(metric_input: MetricInput) -> Measure:
-    """Return IE of one case (equation 2): 1 where the agent's constraints have gold's names and values, else 0."""
+    """Return IE of one case (equation 2): 1 if the agent's constraints have gold's names and values, otherwise 0."""
     gold, given, nothing = _compared(metric_input, "constraints")
     if nothing is not None:
         return nothing
@@ -150,7 +150,7 @@ class _Action:
 
 
 def _decomposition(metric_input: MetricInput) -> Mapping[str, Measure]:
-    """Return DEC-P and DEC-R of one case (equation 3): shares of expected steps taken, and of steps taken that are expected."""
+    """Return DEC-P and DEC-R of one case (equation 3): the precision and recall of the steps taken against the expected steps."""
     expected, actions = metric_input.case.truth.tools, _actions(metric_input)
     taken = [any_true(_matches(step, action) for action in actions) for step in expected]
     needed = [any_true(_matches(step, action) for step in expected) for action in actions]
@@ -161,7 +161,7 @@ def _decomposition(metric_input: MetricInput) -> Mapping[str, Measure]:
 
 
 def _actions(metric_input: MetricInput) -> Sequence[_Action]:
-    """Return the steps of the plan that the agent hands over, else the calls that it made."""
+    """Return the steps of the agent's plan, otherwise the calls that it made."""
     plan, calls = _output(metric_input, "plan"), metric_input.calls
     if isinstance(plan, list | tuple) and plan:
         return [_planned(step, metric_input, calls) for step in plan]
@@ -172,21 +172,21 @@ def _actions(metric_input: MetricInput) -> Sequence[_Action]:
 
 
 def _planned(step: Json, metric_input: MetricInput, calls: Sequence[Step]) -> _Action:
-    """Return a step of a plan, given as a tool's name or as an object with ``tool`` and perhaps ``arguments``."""
+    """Return a step of a plan, given as a tool's name or as an object with ``tool`` and optional ``arguments``."""
     tool, arguments = (step.get("tool"), step.get("arguments")) if isinstance(step, Mapping) else (step, None)
     name = tool_name(metric_input.tools, tool) if isinstance(tool, str) else ""
     return _Action(name, arguments if isinstance(arguments, dict) else {}, False, calls)
 
 
 def _with_defaults(tool: Tool | None, arguments: JsonObject) -> JsonObject:
-    """Return the arguments of a call with the defaults of the tool's parameters that it leaves out."""
+    """Return the arguments of a call, completed with the defaults of omitted parameters."""
     properties = {} if tool is None else tool.parameters.get("properties", {})
     defaults = {name: schema["default"] for name, schema in properties.items() if "default" in schema}
     return {**defaults, **arguments}
 
 
 def _matches(expected: ExpectedTool, action: _Action) -> bool | None:
-    """Return whether an action is an expected step, by its tool and arguments; None where that cannot be decided."""
+    """Return whether an action is an expected step, by its tool and arguments; None if this cannot be decided."""
     if action.tool != expected.name:
         return False
     asked = [name for name in expected.match if action.complete or name.partition(".")[0] in action.arguments]
@@ -201,7 +201,7 @@ def _matches(expected: ExpectedTool, action: _Action) -> bool | None:
 
 
 def _selection(metric_input: MetricInput) -> Mapping[str, Measure]:
-    """Return TS-P and TS-R of one case (equation 4): shares of expected tools called, and of called tools that are expected."""
+    """Return TS-P and TS-R of one case (equation 4): the precision and recall of the called tools against the expected tools."""
     expected = {tool.name for tool in metric_input.case.truth.tools}
     called = {call.tool for call in metric_input.calls}
     return {
@@ -211,7 +211,7 @@ def _selection(metric_input: MetricInput) -> Mapping[str, Measure]:
 
 
 def _complies(metric_input: MetricInput, call: Step) -> bool:
-    """Return whether a call complies (equation 5), whatever it returned: its tool exists, and its schema allows these arguments.
+    """Return whether a call complies (equation 5), whatever its result: its tool exists, and its schema allows the arguments.
 
     They are of its types, within its limits, and no others; and what each stands for can be read.
     """
@@ -223,7 +223,7 @@ def _complies(metric_input: MetricInput, call: Step) -> bool:
 
 
 def _delivery(metric_input: MetricInput) -> Measure:
-    """Return DR of one case: 1 where the dialogue ends by itself, no call fails, and ``deliver`` holds (3.1.4, 3.2.4)."""
+    """Return DR of one case: 1 if the dialogue ends by itself, no call fails, and ``deliver`` is met (3.1.4, 3.2.4)."""
     if all(requirement.id != DELIVER for requirement in metric_input.case.truth.asked):
         return not_applicable(f"the case has no explicit requirement {DELIVER!r}")
     if metric_input.trajectory.ending != "done":
@@ -235,14 +235,14 @@ def _delivery(metric_input: MetricInput) -> Measure:
 
 
 def _failed(call: Step, expected: Collection[str]) -> bool:
-    """Return whether a call could not be made or answered; an expected call without a recording is not counted as failed."""
+    """Return whether a call could not be made or answered; an expected call without a recording does not count as failed."""
     if call.status == "miss" and call.tool in expected and call.provenance is not None:
         return bool(call.provenance.differences)
     return call.status not in ("ok", "unknown")
 
 
 def _final_pass(metric_input: MetricInput) -> Measure:
-    """Return FPR of one case: 1 where every explicit, hard and fact label passes, 0 where one fails, else no value."""
+    """Return FPR of one case: 1 if every explicit, hard and fact label passes, 0 if one fails, otherwise no value."""
     if not metric_input.case.truth.required:
         return not_applicable("the case has no explicit, hard or fact requirement")
     count = metric_input.verdict.explicit_count
@@ -255,7 +255,7 @@ def _final_pass(metric_input: MetricInput) -> Measure:
 
 
 def _tokens(count: int | None) -> Measure:
-    """Return a number of tokens as a measure; not applicable where the agent did not report it."""
+    """Return a number of tokens as a measure; not applicable if the agent did not report it."""
     return not_applicable("the agent did not say how many tokens it used") if count is None else Measure(float(count))
 
 

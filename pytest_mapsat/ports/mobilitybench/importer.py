@@ -58,7 +58,7 @@ _HINT = "give the published table itself, such as data/datasets/sample_10.csv"
 
 
 def import_mobilitybench(src: Path, dest: Path) -> ImportReport:
-    """Make a suite at ``dest`` from the published table at ``src``.
+    """Create a suite at ``dest`` from the published table at ``src``.
 
     Args:
         src: the CSV file, or the folder (the repository's) that holds it.
@@ -95,15 +95,15 @@ def _build(table: Path, folder: Path) -> ImportReport:
 
 
 def _rows(table: Path, log: ImportLog) -> Iterator[tuple[int, MobilityRow]]:
-    """Yield each readable row with its number in the table; the others are noted and left out."""
+    """Yield each readable row with its number in the table; unreadable rows are noted and omitted."""
     numbers = count(1)
 
     def left_out(place: str, why: str) -> None:
-        """Note that a row is left out, and why."""
+        """Note that a row is omitted, and the reason."""
         log.note("unparsable", place, f"{why}; the row is left out", leaves="rows")
 
     def torn(place: str, why: str) -> None:
-        """Note a row that cannot be read, and count it."""
+        """Note and count an unreadable row."""
         next(numbers)
         left_out(place, why)
 
@@ -139,7 +139,7 @@ def _cases(table: Path, log: ImportLog, kept: set[str], recordings: IO[bytes], b
 
 
 def _remark(row: MobilityRow, log: ImportLog) -> None:
-    """Note the expected calls that will get no answer, as their result is cut off or missing."""
+    """Note the expected calls that will get no answer because their result is cut off or missing."""
     place = f"{row.place} ({row.id})"
     for call in row.calls:
         if call.cut:
@@ -207,7 +207,7 @@ _NO_QUESTION = {
 
 
 def convert_case(row: MobilityRow, number: int, log: ImportLog) -> Case | None:
-    """Return the case of a row, with the row's number in the source, or None after noting why it cannot be one."""
+    """Convert a row with its number in the source to a case; if this is impossible, note the reason and return None."""
     doubts = doubts_of(row)
     for doubt in doubts:
         log.note("doubtful", f"{row.place} ({row.id})", doubt)
@@ -231,7 +231,7 @@ def convert_case(row: MobilityRow, number: int, log: ImportLog) -> Case | None:
 
 
 def _city(row: MobilityRow) -> str:
-    """Return the city of the row's context; empty where it has none."""
+    """Return the city in the row's context; empty if there is none."""
     city = row.mapping("context").get("city")
     return city.strip() if isinstance(city, str) else ""
 
@@ -245,7 +245,7 @@ def _attributes(row: MobilityRow, number: int, *, doubtful: bool) -> dict[str, s
 
 
 def _context(row: MobilityRow, log: ImportLog) -> JsonObject:
-    """Return the context that an agent sees: location, city, time with China's offset, and details; without empty ones."""
+    """Return the context that an agent sees, without empty fields: location, city, time with China's offset, and details."""
     given = row.mapping("context")
     point = point_of(given.get("user_current_location"))
     if point is None:
@@ -264,7 +264,7 @@ def _context(row: MobilityRow, log: ImportLog) -> JsonObject:
 
 
 def _constraints(row: MobilityRow) -> JsonObject:
-    """Return the gold constraints of the query by name, without empty ones."""
+    """Return the gold constraints of the query by name, without empty values."""
     lines = meant_lines(row)
     slot = {
         "origin": row.text("query_start_poi"),
@@ -293,7 +293,7 @@ _NEAR_M = 111
 
 
 def _expected_tools(row: MobilityRow) -> list[JsonObject]:
-    """Return the expected calls; those that use a point come after the searches for places."""
+    """Return the expected calls; calls that use a point come after the searches for places."""
     expected: list[JsonObject] = []
     searches = [f"c{number}" for number, call in enumerate(row.calls, 1) if call.tool == "query_poi"]
     for number, call in enumerate(row.calls, 1):
@@ -313,7 +313,7 @@ def _expected_tools(row: MobilityRow) -> list[JsonObject]:
 
 
 def _match(name: str, value: Json, call: GoldCall, tool: Tool) -> JsonObject:
-    """Return the rule that compares an argument with the expected one: by distance, as one of its spellings, or as equal."""
+    """Return the rule that compares an argument with the expected value: by distance, by its spellings, or by equality."""
     rule = tool.match[name].type if name in tool.match else "json"
     if rule == "point" and (point := point_of(value)) is not None:
         return {"op": "within_m", "lon": point[0], "lat": point[1], "metres": _NEAR_M}
@@ -329,7 +329,7 @@ def _match(name: str, value: Json, call: GoldCall, tool: Tool) -> JsonObject:
 
 
 def recordings_of(row: MobilityRow) -> Iterator[Recording]:
-    """Yield the recordings of a row: the results that its columns hold for the expected calls, marked where they are cut."""
+    """Yield the recordings of a row: the results for the expected calls, marked if they are cut off."""
     for call in row.calls:
         if call.cut:
             yield Recording(case=row.id, tool=call.tool, arguments=call.arguments, result=call.cut, cut=True)
@@ -339,7 +339,7 @@ def recordings_of(row: MobilityRow) -> Iterator[Recording]:
 
 
 def _synonyms(call: GoldCall) -> dict[str, tuple[Json, ...]]:
-    """Return further argument values that get the same result, by parameter: other names of the place, road or city."""
+    """Return more argument values with the same result, by parameter: other names of the place, road or city."""
     if not isinstance(call.result, dict):
         return {}
     city = text_at(call.arguments, "city")
@@ -357,13 +357,13 @@ def _synonyms(call: GoldCall) -> dict[str, tuple[Json, ...]]:
 
 
 def _others(parameter: str, call: GoldCall, values: Sequence[str]) -> dict[str, tuple[Json, ...]]:
-    """Return the values that differ from a call's own, under the parameter's name; an empty object where there are none."""
+    """Return the values that differ from a call's own, under the parameter's name; an empty object if there are none."""
     given = call.arguments.get(parameter)
     others = tuple(value for value in dict.fromkeys(values) if value and value != given)
     return {parameter: others} if others else {}
 
 
 def _without_city(words: str, city: str) -> list[str]:
-    """Return the words without the city's name that they begin with, for each spelling of it; an empty list without one."""
+    """Return the words without a leading city name, for each spelling of the city; an empty list if there is none."""
     spellings = spellings_of_city(city) if city else []
     return [words.removeprefix(name) for name in spellings if words.startswith(name) and words != name]

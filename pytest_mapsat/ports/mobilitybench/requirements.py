@@ -63,7 +63,7 @@ _PART = 3
 
 
 def required(row: MobilityRow) -> list[JsonObject]:
-    """Return the requirements on the answer to a row: those asked for, facts, and a call of the tool where it found something."""
+    """Return the requirements on the answer to a row: requested information, facts, and a call of the tool if it found something."""
     explicit, facts = _SCENARIOS[row.scenario](row)
     requirements = [{"kind": "asked", **data} for data in explicit] + [{"kind": "fact", **data} for data in facts]
     tool = row.calls[-1].tool
@@ -75,17 +75,17 @@ def required(row: MobilityRow) -> list[JsonObject]:
 
 
 def _requirement(name: str, text: str, *checks: JsonObject) -> JsonObject:
-    """Return a requirement with its id, its text, and the check that all ``checks`` hold."""
+    """Return a requirement with its id, its text, and a check that combines all ``checks``."""
     return {"id": name, "text": text, "check": _all(*checks)}
 
 
 def _any(*checks: JsonObject) -> JsonObject:
-    """Return the check that one of these holds."""
+    """Return the check that at least one of these checks passes."""
     return checks[0] if len(checks) == 1 else {"kind": "any", "checks": list(checks)}
 
 
 def _all(*checks: JsonObject) -> JsonObject:
-    """Return the check that all of these hold."""
+    """Return the check that all of these checks pass."""
     return checks[0] if len(checks) == 1 else {"kind": "all", "checks": list(checks)}
 
 
@@ -95,7 +95,7 @@ def _borne_out(tool: str, *claims: str) -> JsonObject:
 
 
 def _if_answered(tool: str, check: JsonObject) -> JsonObject:
-    """Return a check that passes where the given one holds, or where the tool returned nothing to compare with."""
+    """Return a check that passes if the given check passes, or if the tool returned nothing for comparison."""
     return _any(check, {"kind": "calls", "tool": tool, "answered": True, "at_most": 0})
 
 
@@ -106,7 +106,7 @@ def _address(endings: Iterable[str], names: Iterable[str] = (), no_names: Iterab
 
 
 def _says(words: Iterable[str], about: Iterable[str] | None = None) -> JsonObject:
-    """Return the check that a reply says one of these words; ``about``: words without which it surely does not."""
+    """Return the check that a reply says one of these words; if all words in ``about`` are missing, it surely does not."""
     words = list(words)
     return {"kind": "says", "any": words, "about": words if about is None else list(about)}
 
@@ -120,7 +120,7 @@ def _says_none(words: Iterable[str]) -> JsonObject:
 
 
 def _poi(row: MobilityRow) -> AskedAndFacts:
-    """Return requirements and facts for a query about a place: an address or a point is given, and it is the right one."""
+    """Return requirements and facts for a query about a place: the reply gives its correct address or point."""
     call = next((call for call in row.calls if call.tool == "query_poi"), None)
     place = call.result if call else None
     point = point_of(row.text("ans_loc")) or point_of(place)
@@ -137,7 +137,7 @@ def _poi(row: MobilityRow) -> AskedAndFacts:
 
 
 def _street(place: Json) -> list[str]:
-    """Return a list with the street part of a place's address; an empty one where the address names only the region."""
+    """Return a list with the street part of a place's address; an empty list if the address names only the region."""
     parts = text_at(place, "address").split()
     street = without_brackets(parts[-1]) if parts else ""
     return [street] if len(parts) > 2 and street not in parts[:-1] and len(street) > 2 else []  # noqa: PLR2004  province, district, street
@@ -176,13 +176,13 @@ def _names(items: Json) -> list[str]:
 
 
 def _shorter(name: str, endings: Iterable[str]) -> list[str]:
-    """Return a name, and the name without its ending where at least two characters remain."""
+    """Return a name, and the name without its ending if at least two characters remain."""
     bare = next((name.removesuffix(end) for end in endings if name.endswith(end)), name)
     return [name, bare] if len(bare) > 1 else [name]
 
 
 def _spoken_road(name: str) -> list[str]:
-    """Return the forms in which a road may be named: with its code, without it, and by the code alone."""
+    """Return the possible names of a road: with its code, without it, and the code alone."""
     code = _CODE.match(name)
     return [name, name[code.end() :], code.group()] if code and len(name) > code.end() + 1 else [name]
 
@@ -245,7 +245,7 @@ def _weather(row: MobilityRow) -> AskedAndFacts:
 
 
 def _clauses(text: str, words: Iterable[str]) -> list[str]:
-    """Return the first sentence of a tool's text, and its clauses, each where it contains one of the words."""
+    """Return the first sentence of a tool's text, and its clauses that contain one of the words."""
     sentence, words = text.partition("。")[0], list(words)
     return [part for part in dict.fromkeys((sentence, *sentence.split("，"))) if any(word in part for word in words)]
 
@@ -293,7 +293,7 @@ _KILOMETRES = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*(?:公里|千米)")
 
 
 def _figure(row: MobilityRow, what: str, *, asked: bool) -> JsonObject | None:
-    """Return the check that a figure in a reply is one that the route's tool returned; None where it returned none.
+    """Return the check that a figure in a reply equals a figure from the route's tool; None if the tool returned none.
 
     Where nothing need be told, only what is surely said of the way may be wrong: ten minutes to spare are no travel time.
     """
@@ -307,7 +307,7 @@ def _figure(row: MobilityRow, what: str, *, asked: bool) -> JsonObject | None:
 
 
 def _unless_surely_other(figure: JsonObject) -> JsonObject:
-    """Return the check that passes without such a figure, fails where one surely differs, and is open where one may differ."""
+    """Return the check that passes without such a figure, fails if one surely differs, and is undecided if one may differ."""
     absent = {**figure, "if_absent": "nothing_claimed"}
     return _all(absent, {**absent, "quantifier": "all"})
 
@@ -336,7 +336,7 @@ def _raw_figure(way: JsonObject, what: str) -> Json:
 
 
 def _values_in_words(text: str, what: str) -> list[float]:
-    """Return the kilometres or minutes in a route that is described in words; an empty list for any other figure."""
+    """Return the kilometres or minutes of a route described in words; an empty list for any other figure."""
     if what == "distance":
         return [float(match[1]) for match in _KILOMETRES.finditer(text)]
     if what == "time":
@@ -352,7 +352,7 @@ def _numbers(values: Iterable[Json], scale: float = 1) -> list[float]:
 
 
 def _windows(values: list[float], slack: float) -> list[JsonObject]:
-    """Return a range (``min``, ``max``) around each value, as wide as ``slack`` and rounding allow; overlapping ones are joined."""
+    """Return a range (``min``, ``max``) around each value, with a width from ``slack`` and rounding; overlapping ranges are joined."""
     ranges: list[list[float]] = []
     for value in sorted(values):
         low, high = value * (1 - slack) - _ROUNDING, value * (1 + slack) + _ROUNDING
@@ -364,7 +364,7 @@ def _windows(values: list[float], slack: float) -> list[JsonObject]:
 
 
 def _any_route(row: MobilityRow) -> AskedAndFacts:
-    """Return requirements and facts for any route: length or time is given and agrees with the tool, and the mode is right."""
+    """Return requirements and facts for any route: the length or time is stated and agrees with the tool, and the mode is right."""
     figure: JsonObject = {"kind": "number", "quantifier": "any", "min": 0}
     length = _any({**figure, "unit": "km"}, {**figure, "unit": "min"})
     explicit = [_requirement("deliver", "给出一条路线的里程或用时", length)]
@@ -389,7 +389,7 @@ def _any_route(row: MobilityRow) -> AskedAndFacts:
 
 
 def _multi_stop(row: MobilityRow) -> AskedAndFacts:
-    """Return requirements and facts for a route with stops: those of any route, and the stops in call and reply."""
+    """Return requirements and facts for a route with stops: those of any route, and the stops in the call and the reply."""
     explicit, facts = _any_route(row)
     stops = [[name, text_at(place, "name")] for name, place in row.places("query_transit_poi")]
     stops = stops or [[name] for name in slots(row, "query_transit_poi")]
@@ -401,7 +401,7 @@ def _multi_stop(row: MobilityRow) -> AskedAndFacts:
 
 
 def _named(names: Iterable[str]) -> JsonObject:
-    """Return the check that a reply names a place; it fails where no two neighbouring characters of its names occur."""
+    """Return the check that a reply names a place; it fails if no two neighbouring characters of its names occur."""
     words = [name for name in dict.fromkeys(names) if name]
     pairs = {name[start : start + 2] for name in words for start in range(len(name) - 1)}
     words = list(dict.fromkeys([*words, *filter(None, map(without_brackets, words))]))
@@ -409,7 +409,7 @@ def _named(names: Iterable[str]) -> JsonObject:
 
 
 def _called_with(row: MobilityRow, name: str) -> Checks:
-    """Return a list with the check that the route's call has gold's value of an argument; an empty one where gold has none."""
+    """Return a list with the check that the route's call has gold's value of an argument; an empty list if gold has none."""
     if row.route is None or not isinstance(values := row.route.arguments.get(name), list) or not values:
         return []
     tool = row.route.tool
@@ -430,7 +430,7 @@ def _options(row: MobilityRow) -> AskedAndFacts:
 
 
 def _lines(row: MobilityRow) -> AskedAndFacts:
-    """Return requirements and facts for wanted and refused lines: the reply recommends an alternative that obeys them."""
+    """Return requirements and facts for preferred and refused lines: the reply recommends a route that respects them."""
     explicit, _ = _any_route(row)
     wanted, ways = meant_lines(row), transits(row)
     good = [(way, rides) for way, rides in ways if obeys(rides, wanted)]
@@ -468,7 +468,7 @@ def _takes(ride_names: list[list[str]]) -> JsonObject:
 
 
 def _asked_property(row: MobilityRow) -> AskedAndFacts:
-    """Return requirements and facts for a question about a route: the asked figures agree with a route of the tool."""
+    """Return requirements and facts for a question about a route: the requested figures agree with a route of the tool."""
     explicit, facts = _any_route(row)
     texts = {"distance": "里程", "time": "用时", "tolls": "费用", "lights": "红绿灯数", "taxi": "打车费用"}
     for what in properties_asked(row.text("query")) if row.route is not None and not row.route.cut else ():
@@ -481,7 +481,7 @@ def _asked_property(row: MobilityRow) -> AskedAndFacts:
 
 
 def _departure(row: MobilityRow) -> AskedAndFacts:
-    """Return requirements and facts for a departure time: it reaches the destination in time, and is not far too early."""
+    """Return requirements and facts for a departure time: the user arrives in time, and not far too early."""
     explicit, facts = _any_route(row)
     some: JsonObject = {"kind": "clock_time", "after": "00:00", "before": "23:59", "quantifier": "any"}
     explicit[0] = _requirement("deliver", "给出出发时间，或路上要用的时间", _any(explicit[0]["check"], some))
@@ -533,7 +533,7 @@ _CUT_FROM = re.compile(r"'(?:paths|transits)': \[")
 
 
 def answer(row: MobilityRow) -> str:
-    """Return the reply of an agent that knows the gold of a row."""
+    """Return the reply of an agent that knows the gold values of a row."""
     return _ANSWERS.get(row.scenario, _route)(row)
 
 
@@ -558,7 +558,7 @@ def _say_nearby(row: MobilityRow) -> str:
 
 
 def _say_weather(row: MobilityRow) -> str:
-    """Return the reply with the first sentence about the weather, or that there is not data where it has no digit."""
+    """Return the reply with the first sentence about the weather; if that sentence has no digit, the reply that there are no data."""
     sentence = row.text("weather_description").partition("。")[0]
     return f"{sentence}。" if re.search(r"\d", sentence) else "很抱歉，暂无该地的天气数据。"
 
@@ -585,7 +585,7 @@ def _route(row: MobilityRow) -> str:
 
 
 def _by_line(row: MobilityRow) -> str:
-    """Return the reply with the first transit route that obeys the user's wishes about lines, else that of ``_route``."""
+    """Return the reply with the first transit route that respects the user's wishes about lines, otherwise the reply of ``_route``."""
     wanted = meant_lines(row)
     for way, rides in transits(row):
         if obeys(rides, wanted):
@@ -606,7 +606,7 @@ def _say_departure(row: MobilityRow) -> str:
 
 
 def _figures(row: MobilityRow) -> tuple[int, int] | None:
-    """Return metres and seconds of the first route, read from the rest of a cut result; None where it has none."""
+    """Return metres and seconds of the first route, even from a truncated result; None if there are none."""
     cut = row.route.cut if row.route else ""
     begins = _CUT_FROM.search(cut)
     left = _CUT_FIRST.search(cut, begins.end() if begins else 0)
@@ -617,7 +617,7 @@ def _figures(row: MobilityRow) -> tuple[int, int] | None:
 
 
 def _number(value: Json) -> int:
-    """Return a value rounded to a whole number; 0 where it is not a number."""
+    """Return a value rounded to a whole number; 0 if it is not a number."""
     try:
         return round(float(str(value)))
     except ValueError:
@@ -625,7 +625,7 @@ def _number(value: Json) -> int:
 
 
 def _plain(value: Json) -> str:
-    """Return a figure as text without a final ``.0``; empty where it is missing or 0."""
+    """Return a figure as text without a final ``.0``; empty if it is missing or 0."""
     return "" if value in (None, "", "0", "0.0") else str(value).removesuffix(".0")
 
 
@@ -659,18 +659,18 @@ _FAR_M = 300_000
 
 
 def doubts_of(row: MobilityRow) -> list[str]:
-    """Return what is doubtful in the gold of a row, as a list of sentences."""
+    """Return the doubts about the gold values of a row, as a list of sentences."""
     return [doubt for rule in _RULES for doubt in rule(row)]
 
 
 def _doubt_empty(row: MobilityRow) -> Iterator[str]:
-    """Yield a doubt where the tool that answers the query returned nothing."""
+    """Yield a doubt if the tool that answers the query returned nothing."""
     if says_nothing(row):
         yield f"{row.calls[-1].tool} returned nothing to tell"
 
 
 def _doubt_road(row: MobilityRow) -> Iterator[str]:
-    """Yield a doubt where the traffic result is about another road than the query."""
+    """Yield a doubt if the traffic result is for another road than the query."""
     road = re.split(r"[:：]", text_at(row.mapping("ans"), "trafficinfo", "description"))[0].strip()
     asked = row.text("road")
     if asked and road and _ROAD_ENDINGS.sub("", road) not in asked and _ROAD_ENDINGS.sub("", asked) not in road:
@@ -678,7 +678,7 @@ def _doubt_road(row: MobilityRow) -> Iterator[str]:
 
 
 def _doubt_way(row: MobilityRow) -> Iterator[str]:
-    """Yield a doubt where the expected mode of travel is not the one that the query or the context names."""
+    """Yield a doubt if the expected mode of travel differs from the mode in the query or the context."""
     gold = MODES.get(row.route.tool) if row.route else None
     asked = ways_asked(row)
     if gold and asked and gold not in asked:
@@ -688,7 +688,7 @@ def _doubt_way(row: MobilityRow) -> Iterator[str]:
 
 
 def _doubtful_lines(row: MobilityRow) -> Iterator[str]:
-    """Yield a doubt where gold takes a refused line or avoids a wanted one, or where the marked alternative does."""
+    """Yield a doubt if gold takes a refused line or avoids a preferred line, or if the marked alternative does."""
     stated, meant, query = asked_lines(row), meant_lines(row), row.text("query")
     for line in (*stated.avoid, *stated.take):
         refused = is_refused(query, line)
@@ -712,14 +712,14 @@ def _doubt_strategy(row: MobilityRow) -> Iterator[str]:
 
 
 def _doubt_own_place(row: MobilityRow) -> Iterator[str]:
-    """Yield a doubt where the user's own location is searched for as a place."""
+    """Yield a doubt if the user's own location is searched for as a place."""
     for name, _ in row.places("query_start_poi"):
         if OWN_PLACE.fullmatch(name):
             yield f"the user's own place, {shown(name)}, is looked up as a place"
 
 
 def _doubt_region(row: MobilityRow) -> Iterator[str]:
-    """Yield a doubt for each place that was found in another district than its search words name."""
+    """Yield a doubt for each place in another district than its search words name."""
     for name, place in _searched(row):
         where = f"{place.get('name', '')}{place.get('address', '')}"
         for region in _REGION.findall(name):
@@ -728,7 +728,7 @@ def _doubt_region(row: MobilityRow) -> Iterator[str]:
 
 
 def _doubt_distant(row: MobilityRow) -> Iterator[str]:
-    """Yield a doubt for each place that was found over 300 km away, where nothing in the query points there."""
+    """Yield a doubt for each place over 300 km away, if nothing in the query refers to that region."""
     here = point_of(row.mapping("context").get("user_current_location"))
     for name, place in _searched(row):
         there, parts = point_of(place), str(place.get("address") or "").split()
@@ -742,7 +742,7 @@ def _doubt_distant(row: MobilityRow) -> Iterator[str]:
 
 
 def _doubtful_weather(row: MobilityRow) -> Iterator[str]:
-    """Yield a doubt where the weather lacks condition or temperature, or is that of another day or city."""
+    """Yield a doubt if the weather lacks condition or temperature, or is for another day or city."""
     text = row.text("weather_description")
     if row.scenario != "Weather Query":
         return

@@ -68,7 +68,7 @@ _PLACE_KEYS = ("location", "name", "address")
 
 
 class OddRowError(ValueError):
-    """Raised where a part of a row is malformed, so that the row cannot become a case."""
+    """Raised if a part of a row is malformed, so that the row cannot become a case."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class MobilityRow:
         return self.texts[column].strip()
 
     def mapping(self, column: str) -> JsonObject:
-        """Return the object in a column; an empty one where the column holds no object."""
+        """Return the object in a column; an empty object if the column holds none."""
         value = self.values.get(column)
         return value if isinstance(value, dict) else {}
 
@@ -137,12 +137,12 @@ class MobilityRow:
 
     @property
     def route(self) -> GoldCall | None:
-        """Return the expected call that asks for a route; None where there is no such call."""
+        """Return the expected call that requests a route; None if there is no such call."""
         return next((call for call in self.calls if call.tool in ROUTES), None)
 
     @property
     def way(self) -> JsonObject:
-        """Return the result of the route's call, without its envelope; empty where there is none."""
+        """Return the result of the route's call, without its envelope; empty if there is none."""
         result = self.route.result if self.route else None
         route = result.get("route", result) if isinstance(result, dict) else None
         return route if isinstance(route, dict) else {}
@@ -153,7 +153,7 @@ class MobilityRow:
         return objects(self.way.get("paths") or self.way.get("transits"))
 
     def places(self, column: str) -> list[tuple[str, JsonObject]]:
-        """Return pairs of words and place, one for each place of a column."""
+        """Return pairs of words and place for all places of a column."""
         names, results = slots(self, column), self.items(_PLACES[column])
         if column == "query_poi":
             results = [unwrapped(value) for value in results]
@@ -178,19 +178,19 @@ def slots(row: MobilityRow, column: str) -> list[str]:
 
 
 def at(value: Json, *keys: str) -> Json:
-    """Return the value at a path of keys; None where there is none."""
+    """Return the value at a path of keys; None if there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def text_at(value: Json, *keys: str) -> str:
-    """Return the value at a path of keys as text; empty where there is none."""
+    """Return the value at a path of keys as text; empty if there is none."""
     return str(at(value, *keys) or "")
 
 
 def read_row(record: Record, log: ImportLog) -> MobilityRow:
-    """Return the row of a record with its cells read. Raises OddRowError where a part of it is malformed."""
+    """Return the row of a record with its cells parsed. Raises OddRowError if a part of it is malformed."""
     place, cells = record
     cut = frozenset(name for name in _LITERALS if _is_cut(cells[name]))
     values = {name: _literal(name, cells[name]) for name in _LITERALS if cells[name].strip() and name not in cut}
@@ -211,12 +211,12 @@ def read_row(record: Record, log: ImportLog) -> MobilityRow:
 
 
 def _is_cut(text: str) -> bool:
-    """Return whether a text is as long as a spreadsheet's cell can be, so that its rest was cut off."""
+    """Return whether a text has the maximum length of a spreadsheet cell, so that its end was cut off."""
     return len(text) == CELL_CHARS or len(text.encode("utf-16-le")) // 2 == CELL_CHARS
 
 
 def _literal(column: str, text: str) -> Json:
-    """Return the value of a cell with a Python literal. Raises OddRowError where it cannot be read."""
+    """Return the value of a cell with a Python literal. Raises OddRowError if the literal is invalid."""
     try:
         return parse_literal(text)
     except ValueError as error:
@@ -224,7 +224,7 @@ def _literal(column: str, text: str) -> Json:
 
 
 def _calls(row: MobilityRow, log: ImportLog) -> Iterator[GoldCall]:
-    """Yield the expected calls with their results; calls of unknown tools are noted and left out."""
+    """Yield the expected calls with their results; calls of unknown tools are noted and omitted."""
     for number, item in enumerate(row.items("tool_list"), 1):
         name, arguments = at(item, "name"), at(item, "arguments")
         if not isinstance(name, str) or not isinstance(arguments, dict):
@@ -238,7 +238,7 @@ def _calls(row: MobilityRow, log: ImportLog) -> Iterator[GoldCall]:
 
 
 def _answered(row: MobilityRow, call: GoldCall, log: ImportLog) -> GoldCall:
-    """Return a call with its result from the row's columns, or with the part of it that is not cut off."""
+    """Return a call with its result from the row's columns, or with the readable part of a truncated result."""
     column = _ANSWERS.get(call.tool)
     if column is None:
         return GoldCall(call.tool, call.arguments, _place_of(row, call))
@@ -251,7 +251,7 @@ def _answered(row: MobilityRow, call: GoldCall, log: ImportLog) -> GoldCall:
 
 
 def _place_of(row: MobilityRow, call: GoldCall) -> Json:
-    """Return the place that a search for its keywords found; None where the row has no such place."""
+    """Return the place that a search for its keywords found; None if the row has no such place."""
     words = str(call.arguments.get("keywords", "")).strip()
     pairs = [pair for column in _PLACES for pair in row.places(column)]
     if row.scenario == "POI Query":
@@ -281,7 +281,7 @@ def says_nothing(row: MobilityRow) -> bool:
 
 
 def _telling_leaves(value: Json) -> list[Json]:
-    """Return the texts and figures in a value, without empty ones, zeros and ``unknown``."""
+    """Return the texts and figures in a value, without empty values, zeros and ``unknown``."""
     if isinstance(value, dict | list):
         return [
             leaf
@@ -389,7 +389,7 @@ def asked_lines(row: MobilityRow) -> TransitLines:
 
 
 def meant_lines(row: MobilityRow) -> TransitLines:
-    """Return the lines to avoid and to take that the column states, corrected where the user's own words differ."""
+    """Return the lines to avoid and to take in the column, corrected if the user's own words differ."""
     stated = asked_lines(row)
     avoid = [line for line in stated.avoid if is_refused(row.text("query"), line) is not False]
     turned = [line for line in stated.avoid if line not in avoid]
@@ -399,7 +399,7 @@ def meant_lines(row: MobilityRow) -> TransitLines:
 
 
 def is_refused(query: str, line: str) -> bool | None:
-    """Return whether a query refuses a line, by the last cue before its name in the clause; None where it is not named."""
+    """Return whether a query refuses a line, by the last cue before its name in the clause; None if the line is not named."""
     start = query.find(line)
     if start < 0:
         return None
@@ -413,7 +413,7 @@ _METRO = re.compile(r"地铁|轨道交通|轻轨|\d号线")
 
 
 def is_line(name: str, wanted: str) -> bool:
-    """Return whether a full name (``地铁10号线外环(车道沟--车道沟)``) is that of a line (``10号线``) or of a sort of lines (``地铁``)."""
+    """Return whether a full name (``地铁10号线外环(车道沟--车道沟)``) belongs to a line (``10号线``) or to a sort of lines (``地铁``)."""
     bare = re.split(r"[(（]", name)[0]
     if wanted in _SORTS_OF_LINES:
         return _METRO.search(bare) is not None if wanted in _SORTS_OF_LINES[1:] else _METRO.search(bare) is None
@@ -427,7 +427,7 @@ def is_line(name: str, wanted: str) -> bool:
 
 
 def transits(row: MobilityRow) -> list[tuple[JsonObject, list[list[str]]]]:
-    """Return the transit routes of a row, each with its rides; any of the lines listed for a ride will do."""
+    """Return the transit routes of a row with their rides; any of the lines listed for a ride may serve it."""
     return [(way, _rides(way)) for way in objects(row.way.get("transits"))]
 
 
@@ -439,7 +439,7 @@ def _rides(way: JsonObject) -> list[list[str]]:
 
 
 def obeys(ride_names: Sequence[Sequence[str]], lines: TransitLines) -> bool:
-    """Return whether a transit route takes every wanted line, and has a line for each ride that is not refused."""
+    """Return whether a transit route takes every preferred line, and has an acceptable line for each ride."""
     free = all(kept_names(names, lines) for names in ride_names)
     taken = all(any(is_line(name, line) for names in ride_names for name in names) for line in lines.take)
     return bool(ride_names) and free and taken
@@ -460,7 +460,7 @@ def ways_asked(row: MobilityRow) -> set[str]:
 
 
 def way_given(row: MobilityRow) -> str:
-    """Return the mode of travel that the row's context gives; empty where it gives none."""
+    """Return the mode of travel in the row's context; empty if there is none."""
     tool = str(row.mapping("context").get("travel_tool") or "")
     return next((mode for mode, words in _WAYS.items() if words.search(tool)), "")
 
@@ -476,7 +476,7 @@ def arrive_by(row: MobilityRow) -> int | None:
 
 
 def properties_asked(query: str) -> list[str]:
-    """Return the figures of a route that a query asks for: distance, time, tolls, lights or taxi."""
+    """Return the figures of a route that a query requests: distance, time, tolls, lights or taxi."""
     asked = [name for name, words in PROPERTIES.items() if any(word in query for word in words)]
     by_taxi = any(word in query for word in ("打车", "出租车", "打的", "网约车"))
     return ["taxi" if name == "tolls" and by_taxi else name for name in asked]
@@ -488,7 +488,7 @@ def states_in(text: str, states: dict[str, tuple[str, ...]]) -> list[str]:
 
 
 def other_words(states: dict[str, tuple[str, ...]], without: Iterable[str]) -> list[str]:
-    """Return the words for all states that are not in ``without``, each once."""
+    """Return the words for all states that are not in ``without``, without repetitions."""
     others = states.keys() - set(without)
     return list(dict.fromkeys(word for state, words in states.items() if state in others for word in words))
 
@@ -499,7 +499,7 @@ def without_brackets(name: str) -> str:
 
 
 def names_of_line(name: str) -> list[str]:
-    """Return the names by which people may call the line of a full name (``地铁1号线八通线(环球度假区--古城)``)."""
+    """Return the names that people may use for the line with a full name (``地铁1号线八通线(环球度假区--古城)``)."""
     bare = re.split(r"[(（]", name)[0]
     parts = bare.split("/")
     names = [bare, *parts]
@@ -521,7 +521,7 @@ def spellings_of_city(name: str) -> list[str]:
 
 
 def spellings_of_set(values: Sequence[Json], synonyms: Mapping[str, Sequence[str]]) -> list[Json]:
-    """Return the lists that mean the same set: a few members in any order, or a single one with its synonyms and alone."""
+    """Return the lists that mean the same set: several members in any order, or a single member alone and with its synonyms."""
     words = [[str(value), *synonyms.get(str(value), ())] for value in values]
     if len(words) == 1:
         return [*([word] for word in words[0]), *words[0]]

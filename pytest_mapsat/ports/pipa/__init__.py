@@ -56,7 +56,7 @@ def tool_efficiency(total: int, failed: int) -> Measure:
 
 
 def observation_alignment(metric_input: MetricInput) -> Measure:
-    """Return the share of named things that are right in a reply, as a mean over the replies that name one (equation 3)."""
+    """Return the share of named things that a reply describes correctly, as a mean over the replies that name any (equation 3)."""
     observations = [(name, label) for name, label in metric_input.labels.items() if label.kind == OBSERVATION]
     sizes = Counter(reply_of(name) for name, _ in observations)
     weighted = [(1 / sizes[reply_of(name)], read_label(name, label)) for name, label in observations]
@@ -109,7 +109,7 @@ _COUNTS = ("pipa_turns", "pipa_steps")
 
 
 def table(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
-    """Return tables 2 and 3 of the paper as ``table_2.csv`` and ``table_3.csv``, a row a run, with two decimals.
+    """Return tables 2 and 3 of the paper as ``table_2.csv`` and ``table_3.csv``, one row per run, with two decimals.
 
     ``average`` is the mean of the means of the run, as the paper has it; ``pipa_avg`` is the mean over its dialogues, each with a mean of its own. A metric
     that applies to no case is left out of both; what is undecided makes a range.
@@ -138,13 +138,13 @@ def table(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
 
 
 def _values(run: Run, metric: str, trial: int | None = None) -> list[float | None]:
-    """Return the values of a metric that applies, of all dialogues or of one trial; None where one is not decided."""
+    """Return the values of an applicable metric, over all dialogues or one trial; None if one is undecided."""
     cards = [card for card in run.cases if trial in (None, card.trial) and metric in card.metrics]
     return [card.metrics[metric] for card in cards if card.classes.get(metric) != "not_applicable"]
 
 
 def _spread(values: Sequence[float | None]) -> tuple[float | None, float | None]:
-    """Return the mean of values and their sample standard deviation; None where one is not known, there is none, or there are too few."""
+    """Return the mean of values and their sample standard deviation; None if a value is unknown or there are too few values."""
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
         return None, None

@@ -58,7 +58,7 @@ _TIME = ParameterMatch(type="time")
 
 
 class KnownSoFar:
-    """The agent's knowledge at a step of its dialogue: the texts, figures, points and times it was given so far."""
+    """The agent's knowledge at a step of its dialogue: the texts, figures, points and times received so far."""
 
     def __init__(self, visible: Visible, language: str) -> None:
         self._language = language
@@ -141,7 +141,7 @@ class KnownSoFar:
         return bool(wanted) and re.search(rf"(?<!{edge}){re.escape(wanted)}(?!{edge})", self._said) is not None
 
     def may_have_agreed_to(self, text: str) -> bool:
-        """Return whether the agent itself has said a text, so that the user may have agreed to it."""
+        """Return whether the agent itself has said a text, so that the user may have agreed to the text."""
         return any(fold_phrase(text).lstrip("#") in own for own in self._own)
 
     def has_figure(self, value: float) -> bool:
@@ -149,13 +149,13 @@ class KnownSoFar:
         return any(abs(value - figure) <= 1e-6 * max(1.0, abs(value)) for figure in self._figures)
 
     def has_point(self, lon: float, lat: float) -> bool:
-        """Return whether a point, in degrees, was given to the agent, or lies within 150 m of one that was."""
+        """Return whether the agent received a point in degrees, or another point within 150 m of it."""
         if self.has_figure(lon) and self.has_figure(lat):
             return True
         return any(distance_m(lon, lat, *point) <= _SAME_POINT_M for point in self._points)
 
     def has_moment(self, form: str) -> bool:
-        """Return whether the agent was given a canonical date or time, or words such as tomorrow that it follows from."""
+        """Return whether the agent received a canonical date or time, or words such as tomorrow that imply it."""
         day, _, clock = form.partition("T")
         days = {moment[:_DATE] for moment in self._moments}
         minutes = int(clock[:2]) * 60 + int(clock[3:5]) if clock else -1
@@ -204,7 +204,7 @@ def _argument_origins(
 
 
 def _rule(tool: Tool | None, name: str, value: Json) -> ParameterMatch:
-    """Return the rule that reads an argument: the tool's own, else one by the type of its value."""
+    """Return the rule for reading an argument: the tool's own, otherwise a rule by the type of its value."""
     if tool is not None and name in tool.parameters.get("properties", {}):
         return rule_of(tool, name)
     if isinstance(value, bool):
@@ -215,7 +215,7 @@ def _rule(tool: Tool | None, name: str, value: Json) -> ParameterMatch:
 
 
 def _default(tool: Tool | None, name: str, rule: ParameterMatch) -> Json:
-    """Return the default of a parameter, from its rule or its schema; None if it has none."""
+    """Return the default of a parameter, from its rule or its schema; None if there is none."""
     schema = tool.parameters.get("properties", {}).get(name) if tool is not None else None
     declared = schema.get("default") if isinstance(schema, Mapping) else None
     return declared if rule.default is None else rule.default
@@ -256,7 +256,7 @@ def _was_given(value: Json, rule: ParameterMatch, knowledge: KnownSoFar) -> bool
 
 
 def _text(value: str, knowledge: KnownSoFar) -> bool | None:
-    """Return whether the agent was given a text; None if unclear, and False only for texts that read like an id."""
+    """Return whether the agent received a text; None if unclear, and False only for texts that look like an id."""
     if _READS_LIKE_AN_ID.fullmatch(value) and _canonical(value, _TIME) is None:
         return _id(value, knowledge)
     day = _canonical(value, _TIME)
@@ -264,14 +264,14 @@ def _text(value: str, knowledge: KnownSoFar) -> bool | None:
 
 
 def _id(value: str, knowledge: KnownSoFar) -> bool | None:
-    """Return whether the agent was given an id; None if it was not, but the agent itself has said it."""
+    """Return whether the agent received an id; None if it did not, but said the id itself."""
     if knowledge.has_token(value):
         return True
     return None if knowledge.may_have_agreed_to(value) else False
 
 
 def _figure(value: float, knowledge: KnownSoFar) -> bool | None:
-    """Return whether the agent was given a figure; if not, False for three digits or more that it never said, else None."""
+    """Return whether the agent received a figure; otherwise False for three or more digits that it never said, else None."""
     if knowledge.has_figure(value):
         return True
     is_exact = len(f"{abs(value):.9f}".replace(".", "").strip("0")) >= _EXACT_DIGITS
@@ -279,7 +279,7 @@ def _figure(value: float, knowledge: KnownSoFar) -> bool | None:
 
 
 def _inside(value: Json, knowledge: KnownSoFar) -> bool | None:
-    """Return whether the agent was given all values in an object or list; False if surely not one of them, None if unclear."""
+    """Return whether the agent received all values in an object or list; False if surely not, None if unclear."""
     held = [
         _figure(float(leaf), knowledge) if not isinstance(leaf, str) else _text(leaf, knowledge)
         for leaf in _leaves(value)
@@ -289,7 +289,7 @@ def _inside(value: Json, knowledge: KnownSoFar) -> bool | None:
 
 
 def _ways_to_say(form: str, value: Json, rule: ParameterMatch) -> Iterator[str]:
-    """Yield a value in its canonical form and as given, then the synonyms that the tool declares for it."""
+    """Yield a value in its canonical form and as given, then the tool's declared synonyms."""
     yield from (form, str(value))
     for head, others in rule.synonyms.items():
         if fold_phrase(head) == fold_phrase(form) or str(value) in others:
@@ -297,7 +297,7 @@ def _ways_to_say(form: str, value: Json, rule: ParameterMatch) -> Iterator[str]:
 
 
 def _canonical(value: Json, rule: ParameterMatch) -> Any:
-    """Return the canonical form of a value; None if it has none."""
+    """Return the canonical form of a value; None if there is none."""
     try:
         return canonical(value, rule)
     except UnfitError:
@@ -321,7 +321,7 @@ def _leaves(value: Json) -> Iterator[Json]:
 
 
 def _within(word: str, text: str) -> bool:
-    """Return whether a word that is not ASCII, such as a Chinese one, occurs anywhere in a text."""
+    """Return whether a non-ASCII word, such as a Chinese word, occurs anywhere in a text."""
     return not word.isascii() and word in text
 
 
@@ -331,7 +331,7 @@ _BY_MODEL = "a thought is read by a model only"
 
 
 def label_steps(case: Case, context: JudgedDialogue) -> Iterator[tuple[Observed, Finding]]:
-    """Yield each step of the replies with the finding whether it agrees with the dialogue up to then."""
+    """Yield each step of the replies with a finding on its agreement with the dialogue so far."""
     knowledge = KnownSoFar(case.visible, case.language)
     memory = context.trajectory.memory
     knowledge.take(None if memory is None else memory.text)
@@ -364,7 +364,7 @@ def label_steps(case: Case, context: JudgedDialogue) -> Iterator[tuple[Observed,
 
 
 def label_things(case: Case, context: JudgedDialogue) -> Iterator[tuple[Observed, Finding]]:
-    """Yield each thing that a tool returned and a reply names, with a finding on whether the reply treats it rightly."""
+    """Yield each returned thing that a reply names, with a finding on whether the reply treats it correctly."""
     checks = list(_checks(case))
     turns = [index for index, turn in enumerate(context.trajectory.turns) if turn.role == "agent"]
     for document in context.replies:

@@ -21,7 +21,7 @@ from pytest_mapsat.printed import printed
 
 
 class Choice(Noun):
-    """Which of the conversations of two agents somebody prefers, or ``none``, and for what reasons; ``by``: who, and whether a person or a model."""
+    """A preference for the conversation of one of two agents, or ``none``, with the reasons; ``by``: the evaluator, and whether a person or a model."""
 
     between: tuple[str, str]
     prefers: str
@@ -30,20 +30,20 @@ class Choice(Noun):
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
-        """Raise ValueError if another agent is preferred."""
+        """Raise ValueError if an agent outside the pair is preferred."""
         if self.prefers not in (*self.between, "none"):
             raise ValueError(f"prefers is {shown(self.prefers)}, expected {' or '.join(self.between)}, or none")
         return self
 
 
 def binomial_p(first: int, second: int) -> float:
-    """Return the two-sided p of an exact binomial test of two counts against a half (5.1): how likely fair coins differ as much, or more."""
+    """Return the two-sided p of an exact binomial test of two counts against a half (5.1)."""
     ways = sum(math.comb(first + second, count) for count in range(min(first, second) + 1))
     return min(1.0, 2 * ways / (1 << (first + second)))
 
 
 def read_choices(path: Path) -> Iterator[Choice]:
-    """Yield the choices of a file. Raises SuiteError with the line of the first that is none."""
+    """Yield the choices of a file. Raises SuiteError with the line of the first invalid choice."""
     for line in read_lines(path, limits.ROW_BYTES):
         data = parse_json_line(line.data, shown_path(path), line.number)
         choice, problems = validated(Choice, data, shown_path(path), line.number)
@@ -53,7 +53,7 @@ def read_choices(path: Path) -> Iterator[Choice]:
 
 
 def study(choices: Iterable[Choice]) -> Iterator[str]:
-    """Yield lines: of each two agents how often each is preferred, with the test, which leaves out no preference; who chose; the reasons (D.2)."""
+    """Yield lines: for each pair of agents how often each is preferred, with the test (without ties), the evaluators, and the reasons (D.2)."""
     pairs: dict[tuple[str, ...], list[Choice]] = {}
     for choice in choices:
         pairs.setdefault(tuple(sorted(choice.between)), []).append(choice)

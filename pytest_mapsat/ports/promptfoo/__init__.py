@@ -68,11 +68,11 @@ _WHY = {
 
 
 class RefusedError(Exception):
-    """Raised when an assertion, prompt or file cannot be carried over; its message says why."""
+    """Raised if an assertion, prompt or file cannot be imported; its message gives the reason."""
 
 
 def requirement_of(kind: str, value: Json, threshold: Json) -> tuple[str, JsonObject | None]:
-    """Return an assertion as the text of a requirement and its check; the check is None where a model reads the text.
+    """Return an assertion as a requirement's text and its check; the check is None if a model must judge the text.
 
     Args:
         kind: the type, as ``not-contains``.
@@ -102,14 +102,14 @@ def requirement_of(kind: str, value: Json, threshold: Json) -> tuple[str, JsonOb
 
 
 def _text(value: Json) -> str:
-    """Return a text or number to look for as text. Raises RefusedError for anything else."""
+    """Return a text or number to search for as text. Raises RefusedError for any other value."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
         raise RefusedError("has no text to look for")
     return str(value)
 
 
 def _texts(value: Json) -> list[str]:
-    """Return the texts to look for, from a list or from comma-separated text. Raises RefusedError if there are none."""
+    """Return the texts to search for, from a list or from comma-separated text. Raises RefusedError if there are none."""
     parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
     if not isinstance(parts, list) or not parts:
         raise RefusedError("has no list of texts")
@@ -133,7 +133,7 @@ def _literal(text: str) -> str:
 
 
 def _contains(text: str, *, any_case: bool = False) -> JsonObject:
-    """Return a check that the reply contains a text; ``any_case`` ignores upper and lower case."""
+    """Return a check that the reply contains a text; ``any_case`` ignores case."""
     return _matches(("(?i)" if any_case else "") + _literal(text))
 
 
@@ -155,7 +155,7 @@ def _regex(value: Json) -> JsonObject:
 
 
 def _is_json(value: Json) -> JsonObject:
-    """Return a check that there is structured output. Raises RefusedError for a schema that cannot be used."""
+    """Return a check that there is structured output. Raises RefusedError for an invalid schema."""
     if value is None:
         return {"kind": "output", "equals": {"op": "present"}}
     if not isinstance(value, dict) or value.get("type") != "object":
@@ -173,7 +173,7 @@ def _tool(name: Json) -> str:
 
 
 def _tool_used(value: Json) -> JsonObject:
-    """Return a check that a tool, or each tool of a list, is called, as often as given limits allow."""
+    """Return a check that the agent calls a tool, or each tool of a list, within the given limits."""
     if isinstance(value, list):
         return {"kind": "all", "checks": [_tool_used(member) for member in value]}
     if isinstance(value, str):
@@ -197,7 +197,7 @@ def _tool_arguments(value: Json) -> JsonObject:
 
 
 def _tool_sequence(value: Json) -> JsonObject:
-    """Return a check that tools are called in order, or exactly so. Raises RefusedError for any other mode."""
+    """Return a check that the agent calls tools in order, or exactly in order. Raises RefusedError for any other mode."""
     steps = value.get("steps") if isinstance(value, Mapping) else value
     mode = value.get("mode", "in_order") if isinstance(value, Mapping) else "in_order"
     if not isinstance(steps, list) or not all(map(_tool, steps)) or mode not in ("in_order", "exact"):
@@ -294,7 +294,7 @@ def import_promptfoo(src: Path, dest: Path) -> ImportReport:
 
 
 def _tools(cases: Iterable[Case], log: ImportLog) -> Iterator[Tool]:
-    """Yield a bare spec for each tool that an assertion names, with the parameters seen, and note that it is bare."""
+    """Yield a minimal spec for each tool in an assertion, with the observed parameters, and note that it is minimal."""
     seen: dict[str, set[str]] = {}
     leaves = (leaf for case in cases for requirement in case.truth.requirements for leaf in requirement.leaves)
     for calls in leaves:
@@ -309,7 +309,7 @@ def _tools(cases: Iterable[Case], log: ImportLog) -> Iterator[Tool]:
 
 
 class _Config:
-    """One configuration, with the files that it names."""
+    """One configuration, with the files to which it refers."""
 
     def __init__(self, path: Path, log: ImportLog) -> None:
         self._path = path

@@ -430,7 +430,7 @@ def import_vitabench2(src: Path, dest: Path) -> ImportReport:
 
 
 def _tasks(building: Building, place: str, user: VitaUser, groups: set[str]) -> Iterator[PlacedTask]:
-    """Yield the readable tasks of a user, numbered from 1; interactions before an unreadable task move on to the next one."""
+    """Yield the readable tasks of a user, numbered from 1; interactions before an unreadable task move to the next task."""
     if user.group in groups:
         building.refuse(place, f"another user is called {printable(user.group)}; the first one is kept")
         return
@@ -474,7 +474,7 @@ def _tasks(building: Building, place: str, user: VitaUser, groups: set[str]) -> 
 
 
 def _as_task(subtask: Subtask, user: VitaUser) -> JsonObject:
-    """Return a subtask in the form of a task of 1.0, with the user's own profile where the subtask has none."""
+    """Return a subtask in the form of a task of 1.0; a subtask without a profile gets the user's profile."""
     scenario = subtask.user_scenario
     given = subtask.model_dump(include={"domain", "environment", "evaluation_criteria", "message_history"})
     profile = {"user_profile": scenario.user_profile or user.user_profile}
@@ -489,7 +489,7 @@ def _is_before(first: str, second: str) -> bool:
 
 
 def _interactions(building: Building, subtask: Subtask, at: str) -> Iterator[JsonObject]:
-    """Yield the interactions before a task, in either published form; those without date or words are noted and left out."""
+    """Yield the interactions before a task, in either published form; note and omit interactions without date or words."""
     for number, raw in enumerate(subtask.interactions, 1):
         date = _date(raw.get("date", raw.get("timestamp")))
         content = raw.get("content")
@@ -516,12 +516,12 @@ def _dialogue(value: Json) -> list[JsonObject]:
 
 
 def _text(value: Json) -> str:
-    """Return a text as it is, any other value as JSON, and None as an empty text."""
+    """Return a text unchanged, None as an empty text, and any other value as JSON."""
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _date(value: Json) -> str:
-    """Return a day as ``YYYY-MM-DD``, or a moment with China's offset; empty for anything else."""
+    """Return a day as ``YYYY-MM-DD``, or a moment with China's offset; empty for any other value."""
     text = value if isinstance(value, str) else ""
     try:
         return f"{moment_of(text.replace('T', ' ')).replace(' ', 'T')}+08:00"
@@ -544,7 +544,7 @@ def _preferences(task: VitaTask) -> list[str]:
 
 
 def _drift(task: VitaTask, earlier_changes: set[str]) -> str:
-    """Return ``dropped``, ``changed`` or ``new``, the first that happened to a preference since the last task; else ``kept``."""
+    """Return the first change of a preference since the last task: ``dropped``, ``changed`` or ``new``; otherwise ``kept``."""
     history = objects(task.user_scenario.personalized_preference_memory.get("preference_tag_change_history"))
     types = set()
     for change in history:
@@ -557,7 +557,7 @@ def _drift(task: VitaTask, earlier_changes: set[str]) -> str:
 
 
 def _intention_answer(subtask: Subtask) -> Iterator[JsonObject]:
-    """Yield the user's intention as an answer to questions that have words of it; nothing where the source gives none."""
+    """Yield the user's intention as an answer to questions with words of it; nothing if the source gives no intention."""
     words = subtask.user_intention.strip()
     if words:
         asked = [word for word in _telling(words) if word not in subtask.instruction.lower()]
@@ -565,7 +565,7 @@ def _intention_answer(subtask: Subtask) -> Iterator[JsonObject]:
 
 
 def _telling(text: str) -> Sequence[str]:
-    """Return the words of a text that carry meaning, each once; of Chinese text the pairs of neighbouring characters."""
+    """Return the significant words of a text without repetitions; for Chinese text, the pairs of neighbouring characters."""
     pairs = ("".join(pair) for run in _CHINESE_RUN.findall(text) for pair in pairwise(run))
     pairs = (pair for pair in pairs if not _EMPTY_SIGNS.intersection(pair))
     return list(dict.fromkeys([*filter(str.isascii, telling_words([text.lower()])), *pairs]))

@@ -62,7 +62,7 @@ def _day(text: str) -> str:
 
 
 def _listed(value: object) -> list[object]:
-    """Return a value of the source, a list, a single word, or an object of names and values, as a list of words."""
+    """Return a value of the source (a list, a word, or an object of names and values) as a list of words."""
     if isinstance(value, Mapping):
         return [f"{name}: {words}" for name, words in value.items()]
     return [word for word in value if word is not None] if isinstance(value, list) else [value] if value else []
@@ -74,12 +74,12 @@ def _joined(value: object) -> str:
 
 
 def _amount(value: object) -> object:
-    """Return 0 for an empty text, and any other value as it is."""
+    """Return 0 for an empty text, and any other value unchanged."""
     return 0 if value == "" else value
 
 
 def _stripped(value: object) -> object:
-    """Return a text without blanks at its ends, and any other value as it is."""
+    """Return a text without surrounding blanks, and any other value unchanged."""
     return value.strip() if isinstance(value, str) else value
 
 
@@ -100,14 +100,14 @@ def _required(part: type[BaseModel]) -> frozenset[str]:
 
 
 class TaskPart(SourcePart):
-    """Base of the parts of a task; a missing required field is refused with the field that looks like its misspelling."""
+    """Base of the parts of a task; if a required field is missing, the error names a field that may be its misspelling."""
 
     model_config = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def _spelled(cls, data: Any) -> Any:
-        """Return the data. Raises ValueError where a required field is missing and an unknown one looks like its misspelling."""
+        """Return the data. Raises ValueError if a required field is missing and an unknown field resembles its name."""
         if isinstance(data, Mapping):
             given = {name for name, value in data.items() if value is not None}
             for name in sorted(_required(cls) - given):
@@ -117,7 +117,7 @@ class TaskPart(SourcePart):
 
 
 class VitaPlace(TaskPart):
-    """An address with its position in degrees, where the source has it."""
+    """An address, with its position in degrees if the source has one."""
 
     address: str = ""
     longitude: Annotated[float, Field(ge=-180, le=180)] = 0
@@ -125,7 +125,7 @@ class VitaPlace(TaskPart):
 
 
 def _place(value: object) -> object:
-    """Return an address that is a text as an object, an empty value as None, and any other value as it is."""
+    """Return an address given as text as an object, an empty value as None, and any other value unchanged."""
     return {"address": value} if isinstance(value, str) and value else value or None
 
 
@@ -229,7 +229,7 @@ class Ordered(TaskPart):
 
 
 class Order(TaskPart):
-    """An order that the user has, or must have at the end."""
+    """An order that the user has at the start, or must have at the end."""
 
     order_id: Id
     order_type: str
@@ -271,7 +271,7 @@ Keyed = Mapping[str, _Noun]
 
 
 class VitaEnvironment(TaskPart):
-    """The world that a task begins in."""
+    """The initial world of a task."""
 
     time: Annotated[str, AfterValidator(moment_of)]
     user_id: Id
@@ -294,21 +294,21 @@ class VitaEnvironment(TaskPart):
     @model_validator(mode="before")
     @classmethod
     def _unknown(cls, data: Any) -> Any:
-        """Return the data with the names of unknown fields that are not empty under ``unknown``."""
+        """Return the data with the names of non-empty unknown fields under ``unknown``."""
         if not isinstance(data, Mapping):
             return data
         unknown = [str(name) for name, value in data.items() if value and name not in cls.model_fields]
         return {**data, "unknown": unknown}
 
     def sold(self) -> Iterator[tuple[str, str, Shop]]:
-        """Yield kind, id and data of each shop; the id is its key in the source, by which products and orders refer to it."""
+        """Yield kind, id and data of each shop; products and orders refer to shops by this id."""
         for kind, (collection, _) in KINDS.items():
             for key, shop in getattr(self, collection).items():
                 yield kind, key, shop
 
 
 class ExpectedState(TaskPart):
-    """The orders and rubrics that must hold at the end."""
+    """The required orders and rubrics at the end."""
 
     required_orders: tuple[JsonObject, ...] = ()
     optional_orders: tuple[JsonObject, ...] = ()
@@ -323,13 +323,13 @@ class VitaCriteria(TaskPart):
 
     @property
     def rubrics(self) -> list[str]:
-        """Return the rubrics, each once: first those of the expected states, then the overall ones."""
+        """Return the rubrics without repetitions: first those of the expected states, then the overall rubrics."""
         listed = [rubric for state in self.expected_states for rubric in state.state_rubrics]
         return list(dict.fromkeys(rubric for rubric in (*listed, *self.overall_rubrics) if rubric.strip()))
 
 
 class VitaScenario(TaskPart):
-    """Who the user is and, in 2.0, the preferences at this task."""
+    """The user's identity and, in 2.0, the user's preferences in this task."""
 
     user_profile: JsonObject = Field(default_factory=dict)
     personalized_preference_memory: JsonObject = Field(default_factory=dict)
@@ -348,13 +348,13 @@ class VitaTask(TaskPart):
 
     @property
     def unknown_domains(self) -> list[str]:
-        """Return the domains of the task that are unknown, each with the known one that is meant where one is close."""
+        """Return the unknown domains of the task, each with the similar known domain, if any."""
         odd = [name for name in self._names if name not in _DOMAINS]
         return [" ".join(filter(None, (shown(name), did_you_mean(name, _DOMAINS)))) for name in odd]
 
     @property
     def domains(self) -> tuple[str, ...]:
-        """Return the task's domains by our names; where it names an unknown one, also those of its environment's goods.
+        """Return the task's domains by our names; if one is unknown, also the domains of the environment's goods.
 
         Raises:
             ValueError: there is none.
@@ -373,13 +373,13 @@ class VitaTask(TaskPart):
 
 
 def label_of(label: Mapping[str, str] | JsonObject) -> str:
-    """Return the label by which the source marks a shop or product as distractor or irrelevant; empty where it has none."""
+    """Return the source's label of a shop or product as distractor or irrelevant; empty if there is none."""
     types = (str(value) for name, value in label.items() if name.endswith("_type"))
     return next((word for word in types if word != _TARGET and ("distract" in word or word == "irrelevant")), "")
 
 
 def tables_of(environment: VitaEnvironment) -> dict[str, list[JsonObject]]:
-    """Return the rows of each table that an environment begins with.
+    """Return the initial rows of each table in an environment.
 
     Raises:
         ValueError: a product, or what was ordered, cannot be read; pydantic's ``ValidationError`` is one.
@@ -456,7 +456,7 @@ _TIME_NAMED = re.compile(
 
 
 class UnplaceableError(Exception):
-    """Raised where required orders cannot be placed; the message says why."""
+    """Raised if required orders cannot be placed; the message gives the reason."""
 
 
 class OrdersReference:
@@ -497,7 +497,7 @@ class OrdersReference:
             self.calls, self.problem = [], " ".join(str(wrong).split())[:400]
 
     def _play(self) -> None:
-        """Place the required orders and bookings, and store the end that is compared. Raises UnplaceableError, ValueError."""
+        """Place the required orders and bookings, and store the resulting end state. Raises UnplaceableError, ValueError."""
         states = self._task.evaluation_criteria.expected_states
         orders, kept = self._read([order for state in states for order in state.required_orders])
         optional, _ = self._read([order for state in states for order in state.optional_orders])
@@ -514,7 +514,7 @@ class OrdersReference:
         self.end = end
 
     def _read(self, raw: Sequence[JsonObject]) -> tuple[list[Order], list[Reservation]]:
-        """Return the orders, and the bookings and reservations; where several states have the same one, the last counts."""
+        """Return the orders, bookings and reservations; if several states contain the same entry, the last counts."""
         orders: dict[Json, Order] = {}
         kept: dict[Json, Reservation] = {}
         for data in raw:
@@ -532,7 +532,7 @@ class OrdersReference:
     # -- orders that were there before
 
     def _change_earlier_orders(self, orders: Sequence[Order]) -> list[Order]:
-        """Change the earlier orders to their required states, and return the required orders that are new."""
+        """Change the earlier orders to their required states, and return the new required orders."""
         left = dict(self._earlier)
         new: list[Order] = []
         for order in orders:
@@ -588,7 +588,7 @@ class OrdersReference:
     # -- new ones
 
     def _place(self, order: Order) -> None:
-        """Place a new order, and pay it where it is required paid. Raises UnplaceableError where it cannot be placed."""
+        """Place a new order, and pay it if required. Raises UnplaceableError if the order cannot be placed."""
         kind, shop = order.order_type, order.store_id
         if kind not in KINDS or domain_of(kind) not in self._task.domains:
             not_of = f"which is not of the task's domain {self._task.domain}"
@@ -675,7 +675,7 @@ class OrdersReference:
             self._changed[before.id] = wanted
 
     def _call(self, tool: str, /, **arguments: Json) -> JsonObject:
-        """Make a call, add it to the reference, and return its result. Raises UnplaceableError where it is refused."""
+        """Make a call, add it to the reference, and return its result. Raises UnplaceableError if the call is refused."""
         make = getattr(self._world, tool, None)
         if make is None:
             raise UnplaceableError(f"there is no tool {tool}")
@@ -689,7 +689,7 @@ class OrdersReference:
     # -- the end, and what is odd
 
     def _placed(self, new: Sequence[Order]) -> list[JsonObject]:
-        """Return the forms of everything that must be new at the end, without what the reference leaves open."""
+        """Return the forms of all new rows at the end, without fields that the reference leaves open."""
         forms = [form for order in new if order.order_type == "delivery" for form in self._form(order)]
         rows = [
             (table, row)
@@ -700,7 +700,7 @@ class OrdersReference:
         return forms + new_forms(rows)
 
     def _form(self, order: Order) -> list[JsonObject]:
-        """Return the forms of an order of the source, without what it leaves open, and note choices and times that are not compared."""
+        """Return the forms of an order without fields that the source leaves open, and note choices and times that are not compared."""
         products = [Ordered.model_validate(product) for product in order.products]
         place = self._world.known_address(order.location.address)[0] if order.location else ""
         row = {
@@ -729,12 +729,12 @@ class OrdersReference:
         return forms
 
     def _offers(self, shop_id: str) -> list[ShopOffer]:
-        """Return the products of a shop; an empty list where there is no such shop."""
+        """Return the products of a shop; an empty list if there is no such shop."""
         products = self._shops[shop_id][1].products if shop_id in self._shops else ()
         return [ShopOffer.model_validate(offer) for offer in products]
 
     def _remark(self, order: Order, products: Sequence[Ordered]) -> None:
-        """Note what is odd about a required order: its user, its address, its status, several products, or distractors."""
+        """Note irregularities of a required order: its user, its address, its status, several products, or distractors."""
         name = f"order {order.order_id}"
         self._label(name, order.store_id, [product.product_id for product in products])
         if order.user_id and order.user_id != self._world.user:
@@ -773,7 +773,7 @@ def _is_earlier(before: Order, order: Order) -> bool:
 
 
 def _same_items(before: Order, order: Order) -> bool:
-    """Return whether two orders have the same products and quantities of a shop; a day that only one of them gives is ignored."""
+    """Return whether two orders have the same products and quantities of a shop, ignoring a day that only one order gives."""
     was, ends = (sorted(_item(product) for product in side.products) for side in (before, order))
     return (
         before.store_id == order.store_id

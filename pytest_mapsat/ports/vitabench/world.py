@@ -63,7 +63,7 @@ def day_of(text: str) -> str:
 
 
 def asked_for(read: Callable[[str], str], name: str, text: str) -> str:
-    """Return a call's argument as ``read`` parses it, ``moment_of`` or ``day_of``. Raises Refused where that fails."""
+    """Return a call's argument parsed by ``read`` (``moment_of`` or ``day_of``). Raises Refused if this fails."""
     try:
         return read(text)
     except ValueError as wrong:
@@ -76,14 +76,14 @@ def _words(text: str) -> str:
 
 
 def alike(part: str, text: str) -> float:
-    """Return how well the best stretch of ``text`` matches ``part``, from 0 to 100; 0 where ``part`` is empty."""
+    """Return how well the best part of ``text`` matches ``part``, from 0 to 100; 0 if ``part`` is empty."""
     from rapidfuzz import fuzz  # noqa: PLC0415 - heavy; only loaded where a world is played
 
     return float(fuzz.partial_ratio(part, text)) if part else 0.0
 
 
 def closest(text: str, candidates: Sequence[str], least: float) -> str | None:
-    """Return the candidate most similar to a text, the first of equals; None where all are too unlike it.
+    """Return the candidate most similar to a text, the first of equals; None if no candidate is similar enough.
 
     Args:
         text: an address, or a text with the name of a city.
@@ -105,7 +105,7 @@ def closest(text: str, candidates: Sequence[str], least: float) -> str | None:
 
 
 def ranked(rows: Iterable[Row], text_of: Callable[[Row], str], keywords: Sequence[str]) -> list[Row]:
-    """Return at most 100 rows by how well their texts match the keywords, best first; rows with equal scores keep their order."""
+    """Return at most 100 rows by how well their texts match the keywords, best first; equal rows keep their order."""
     words = [words for word in keywords[:_MOST_WORDS] if (words := _words(word[:_LONGEST]))]
 
     def unlike(row: Row) -> float:
@@ -117,7 +117,7 @@ def ranked(rows: Iterable[Row], text_of: Callable[[Row], str], keywords: Sequenc
 
 
 def seen(row: Mapping[str, Json]) -> JsonObject:
-    """Return the columns of a row that an agent may see, without those that only the sandbox needs."""
+    """Return the columns of a row that an agent may see, without columns only for the sandbox."""
     return {name: value for name, value in row.items() if name not in _OWN}
 
 
@@ -148,7 +148,7 @@ class VitaWorld:
         return [row for row in self._tables[table].values() if row["kind"] == kind]
 
     def _shop(self, kind: str, shop_id: str) -> Row:
-        """Return the shop of a kind with an id. Raises Refused where there is no such shop."""
+        """Return the shop of a kind with an id. Raises Refused if there is no such shop."""
         row = self._tables["shops"].get(shop_id)
         if row is None or row["kind"] != kind:
             raise Refused(f"there is no {kind} {shown(shop_id)}")
@@ -185,7 +185,7 @@ class VitaWorld:
         return [seen(row) for row in ranked(self._rows(table, kind), text_of, keywords)]
 
     def _check_user(self, user_id: str) -> None:
-        """Raise Refused where an id is not that of the case's user."""
+        """Raise Refused if an id does not belong to the case's user."""
         if user_id != self.user:
             raise Refused(f"the user is not {shown(user_id)}")
 
@@ -222,14 +222,14 @@ class VitaWorld:
         return {"order_id": row["id"], "order_type": row["kind"], **seen(row)}
 
     def _order(self, kind: str, order_id: str) -> Row:
-        """Return the order of a kind with an id. Raises Refused where there is no such order."""
+        """Return the order of a kind with an id. Raises Refused if there is no such order."""
         row = self._tables["orders"].get(order_id)
         if row is None or row["kind"] != kind:
             raise Refused(f"there is no {kind} order {shown(order_id)}")
         return row
 
     def _orders(self, kind: str, status: str = "", date: str = "") -> list[JsonObject]:
-        """Return the user's orders of a kind; where given, only those with this status, and with a product for this day."""
+        """Return the user's orders of a kind, optionally only those with a status or with a product for a day."""
         return [
             self._order_seen(row)
             for row in self._rows("orders", kind)
@@ -239,14 +239,14 @@ class VitaWorld:
         ]
 
     def _pay(self, table: str, row: Row) -> JsonObject:
-        """Mark an unpaid row as paid, and return its id and new status. Raises Refused where it is not unpaid."""
+        """Mark an unpaid row as paid, and return its id and new status. Raises Refused if the row is not unpaid."""
         if row["status"] != "unpaid":
             raise Refused(f"only what is unpaid can be paid; {row['id']} is {row['status']}")
         self._tables[table].change(row["id"], status="paid", update_time=self.now)
         return {"id": row["id"], "status": "paid"}
 
     def _cancel(self, table: str, row: Row) -> JsonObject:
-        """Mark a row as cancelled, and return its id and new status. Raises Refused where it is cancelled already."""
+        """Mark a row as cancelled, and return its id and new status. Raises Refused if the row is already cancelled."""
         if row["status"] == "cancelled":
             raise Refused(f"{row['id']} is cancelled already")
         self._tables[table].change(row["id"], status="cancelled", update_time=self.now)
@@ -255,7 +255,7 @@ class VitaWorld:
     # -- addresses
 
     def _points(self) -> dict[str, tuple[float, float]]:
-        """Return the longitude and latitude of every address that the case has, those of the user first."""
+        """Return the longitude and latitude of every address in the case, starting with the user's addresses."""
         points: dict[str, tuple[float, float]] = {}
         for row in (*self._tables["places"].values(), *self._tables["shops"].values()):
             for place in (row, *row.values()):
@@ -742,12 +742,12 @@ WORLDS: Mapping[str, type[VitaWorld]] = {"vita-delivery": Delivery, "vita-instor
 
 @cache
 def world_named(names: tuple[str, ...]) -> type[VitaWorld]:
-    """Return a class that joins the tools of all named worlds."""
+    """Return a class that combines the tools of all named worlds."""
     return type("Worlds", tuple(WORLDS[name] for name in names), {})
 
 
 def sandbox(_: Case, suite: SandboxSuite) -> SandboxFactory | None:
-    """Return the class of a suite's world; None where its manifest (``sandbox: {worlds: ...}``) names no world of VitaBench.
+    """Return the class of a suite's world; None if its manifest (``sandbox: {worlds: ...}``) names no world of VitaBench.
 
     Raises:
         InfrastructureError: it names an unknown world.

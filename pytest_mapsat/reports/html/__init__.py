@@ -55,7 +55,7 @@ _OPEN_DIMENSIONS = ("domain", "requirement_source", "difficulty")
 
 
 def html_report(run: Run, dialogues: Dialogues | None = None, earlier: Sequence[EarlierRun] = ()) -> str:
-    """Return the run as a page of HTML, self-contained: style, script and all cases are in it.
+    """Return the run as one self-contained HTML page with its style, script and all cases.
 
     Args:
         run: the run; of its trajectories what the user asked is enough, where ``dialogues`` is given.
@@ -121,7 +121,7 @@ class Bar(NamedTuple):
 
 
 def bar_of(mean: Aggregate) -> Bar | None:
-    """Return a mean as a bar; None if it has no bounds or does not lie between 0 and 1."""
+    """Return a mean as a bar; None if it has no bounds or is outside 0 to 1."""
     if mean.bounds is None:
         return None
     least, most = mean.bounds
@@ -130,7 +130,7 @@ def bar_of(mean: Aggregate) -> Bar | None:
 
 
 def counted_text(mean: Aggregate) -> str:
-    """Return in words how many cases a mean covers, how many are undecided, and how many are left out."""
+    """Return in words how many cases a mean covers, and how many are undecided or omitted."""
     parts = [str(mean.n + mean.undecided)]
     parts += [f"{mean.undecided} undecided"] if mean.undecided else []
     parts += [f"{count} {view.outcome_title(kind)} left out" for kind, count in sorted(mean.left_out.items())]
@@ -177,20 +177,20 @@ def templates_of(package: str) -> Environment:
 
 
 def _text_only(text: str) -> Markup:
-    """Return text escaped for the inside of an element; quotation marks stay as they are, to keep the file small."""
+    """Return text escaped for the inside of an element; quotation marks are not escaped, to keep the file small."""
     from markupsafe import Markup  # noqa: PLC0415  comes with jinja2
 
     return Markup(visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))  # noqa: S704  all that could end the text is escaped
 
 
 def language_attribute(text: str) -> str:
-    """Return the attribute for a Chinese text, in which at least a third of the words, each of two characters, are Chinese; empty for others, as the page is in English."""
+    """Return the language attribute of a text whose words are at least one third Chinese (two characters per word); otherwise empty."""
     chinese = 0 if text.isascii() else len(_CHINESE.findall(text)) / 2
     return " lang=zh" if chinese and chinese * 2 >= len(_LATIN.findall(text)) else ""
 
 
 def _day(started: str) -> str:
-    """Return when a run started, to the minute; as it is given if that is no time as ISO 8601 has it."""
+    """Return the start of a run to the minute; unchanged if the text is not an ISO 8601 time."""
     return f"{started[:10]} {started[11:16]}" if _TIME.match(started) else started
 
 
@@ -243,7 +243,7 @@ class Piece(NamedTuple):
 
 
 def pieces(text: str, turn: int, labels: Iterable[Label], *, most: int) -> list[Piece]:
-    """Return the first ``most`` characters of a message in pieces, split where quotes of labels begin and end.
+    """Return the first ``most`` characters of a message in pieces, split at the beginnings and ends of quotes.
 
     Args:
         text: what was said.
@@ -269,7 +269,7 @@ def _piece(text: str, labels: Sequence[Label]) -> Piece:
 
 
 class CallView(NamedTuple):
-    """A call of a tool; ``kind`` is where the answer came from, or ``error``."""
+    """A call of a tool; ``kind`` is the source of the answer, or ``error``."""
 
     text: str
     kind: str
@@ -280,7 +280,7 @@ class CallView(NamedTuple):
 
 
 class TurnView(NamedTuple):
-    """One message in pieces, with the thoughts and calls before it; ``counted`` gives their number in words."""
+    """One message in pieces, with its preceding thoughts and calls; ``counted`` gives their number in words."""
 
     role: str
     said: tuple[Piece, ...]
@@ -291,7 +291,7 @@ class TurnView(NamedTuple):
 
 
 class TimelineRow(NamedTuple):
-    """One message on the timeline: when it began and how long it took as positions from 0 to 100, its calls by tool and kind, and the number of calls left out."""
+    """One message on the timeline: its start and duration as positions from 0 to 100, its calls by tool and kind, and the number of omitted calls."""
 
     number: int
     role: str
@@ -344,12 +344,12 @@ class CaseView:
 
     @property
     def open(self) -> list[str]:
-        """Return the ids of the requirements that the judge left undecided."""
+        """Return the ids of the undecided requirements."""
         return [each.wanted.id for each in self.requirements if each.state == "unevaluated"]
 
     @cached_property
     def requirements(self) -> tuple[RequirementView, ...]:
-        """Return all requirements with their labels, those that need a look first."""
+        """Return all requirements with their labels, starting with those that need attention."""
         labels = {label.requirement: label for label in self.card.labels}
         every = [
             _requirement(requirement, labels.get(requirement.id), self.card)
@@ -363,13 +363,13 @@ class CaseView:
 
     @cached_property
     def turns(self) -> tuple[TurnView, ...]:
-        """Return the messages of the dialogue as the page shows them."""
+        """Return the messages of the dialogue for display."""
         most = max(_RESULT_LEAST, self.results_most // max(len(self.card.trajectory.calls), 1))
         return tuple(_turn(number, turn, self.card, most) for number, turn in enumerate(self.card.trajectory.turns))
 
     @property
     def timeline(self) -> tuple[TimelineRow, ...]:
-        """Return the messages with what they took; empty for a dialogue of one reply and at most two calls."""
+        """Return the messages with their durations; empty for a dialogue of one reply and at most two calls."""
         turns = self.card.trajectory.turns
         if len(self.card.trajectory.replies) < 2 and len(self.card.trajectory.all_calls) <= _FEW_CALLS:  # noqa: PLR2004
             return ()
@@ -392,7 +392,7 @@ class CaseView:
 
     @property
     def memory(self) -> tuple[str, int, str] | None:
-        """Return what the agent's memory gave it, the characters left out and the cost; None if it has no memory."""
+        """Return the output of the agent's memory, the number of omitted characters and the cost; None if there is no memory."""
         memory = self.card.trajectory.memory
         if memory is None:
             return None
@@ -405,7 +405,7 @@ class CaseView:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """Return further facts about the episode, such as domains, time and cost, as pairs of name and text."""
+        """Return more facts about the episode, such as domains, time and cost, as pairs of name and text."""
         card = self.card
         path, line = view.case_place(card)
         rows = [
@@ -423,7 +423,7 @@ class CaseView:
 
 @dataclass(frozen=True)
 class RowView:
-    """A case with all its episodes; ``told`` is the one that shows most, ``reasons`` are the kinds of checks that it fails by, in words."""
+    """A case with all its episodes; ``told`` is the most informative episode, ``reasons`` are the failed kinds of checks in words."""
 
     row: CaseRow
     views: tuple[CaseView, ...]
@@ -450,35 +450,35 @@ class RowView:
 
     @property
     def open(self) -> bool:
-        """Return whether a requirement is undecided in any of its episodes."""
+        """Return whether a requirement is undecided in any of the case's episodes."""
         return any(case_view.open for case_view in self.views)
 
     @property
     def seconds(self) -> float:
-        """Return the wall time of all its episodes."""
+        """Return the wall time of all episodes of the case."""
         return math.fsum(case_view.card.timing.seconds for case_view in self.views)
 
     @property
     def cost(self) -> float | None:
-        """Return what the agent spent in all its episodes, in US dollars; None if that is not known."""
+        """Return the agent's spending in all episodes of the case, in US dollars; None if it is unknown."""
         return total_usage(case_view.card.spent for case_view in self.views).cost
 
     @cached_property
     def tags(self) -> dict[str, list[str]]:
-        """Return what the list can be filtered by: why the case failed, and the groups that its episodes are in, by dimension."""
+        """Return the filter values of the case: why it failed, and the groups of its episodes by dimension."""
         tags = {"why": list(self.reasons)}
         for dimension, name in dict.fromkeys(pair for each in self.views for pair in memberships(each.card)):
             tags.setdefault(f"attribute {dimension}" if dimension in _FIELDS else dimension, []).append(name)
         return tags
 
     def span(self, metric: str) -> Bounds | None:
-        """Return the bounds of a metric's mean over its episodes; None if nothing is known of it."""
+        """Return the bounds of a metric's mean over the case's episodes; None if nothing is known."""
         spans = [span for case_view in self.views if (span := case_view.card.bounds_of(metric)) is not None]
         return mean_span(spans) if spans else None
 
 
 def row_views(run: Run, reasons: Sequence[FailureGroup] = ()) -> list[RowView]:
-    """Return the cases of the run as the page shows them, those that need a look first; ``reasons``: why cases failed."""
+    """Return the cases of the run for display, starting with those that need attention; ``reasons``: why cases failed."""
     reasons_of = by_key((case, group.words) for group in reasons for case in group.cases)
     most = min(max(_RESULTS_OF_RUN // min(max(len(run.cases), 1), TOLD), _RESULTS_LEAST), _RESULTS_MOST)
     leading = view.leading(run)
@@ -505,7 +505,7 @@ def row_views(run: Run, reasons: Sequence[FailureGroup] = ()) -> list[RowView]:
 
 
 def _tag_choices(rows: Sequence[RowView]) -> dict[str, list[str]]:
-    """Return the values that each filter of the list offers; only those that tell cases apart, and few enough to choose from."""
+    """Return the values of each filter of the list, if they distinguish cases and are few enough to choose from."""
     found: dict[str, dict[str, None]] = {}
     for row in rows:
         for name, values in row.tags.items():
@@ -520,7 +520,7 @@ def _tag_choices(rows: Sequence[RowView]) -> dict[str, list[str]]:
 
 
 def detailed_views(rows: Sequence[RowView], dialogues: Dialogues | None) -> dict[int, tuple[CaseView, ...]]:
-    """Return the episodes that the page shows in full, by the position of their case, up to a limit.
+    """Return the fully displayed episodes by the position of their case, up to a limit.
 
     Args:
         rows: the cases as they are shown.
@@ -542,7 +542,7 @@ def detailed_views(rows: Sequence[RowView], dialogues: Dialogues | None) -> dict
 
 
 def opening(card: Scorecard) -> Scorecard:
-    """Return a scorecard reduced to the parts in lists: the user's first message, and the words of unmet requirements."""
+    """Return a scorecard reduced to the content of lists: the user's first message, and the words of unmet requirements."""
     turns = [
         turn.model_copy(update={"text": turn.text[: 10 * _QUERY], "steps": ()}) for turn in card.trajectory.turns[:1]
     ]
@@ -583,7 +583,7 @@ def _wordless_requirement(name: str, kind: str) -> CardRequirement:
 
 
 def _requirement(wanted: CardRequirement, label: Label | None, card: Scorecard) -> RequirementView:
-    """Return a requirement with its label, state and title, and whether a person may decide it."""
+    """Return a requirement with its label, state and title, and whether a person may decide the label."""
     if label is None:
         return RequirementView(wanted, label, "none", "not judged", decidable=False)
     fault = card.trajectory.fault
@@ -597,7 +597,7 @@ def _requirement(wanted: CardRequirement, label: Label | None, card: Scorecard) 
 
 
 def _turn(number: int, turn: Turn, card: Scorecard, most: int) -> TurnView:
-    """Return a message as the page shows it, with its steps and what it cost."""
+    """Return a message for display, with its steps and cost."""
     steps = tuple(_step(step, most) for step in turn.steps[:_CALLS])
     kinds = Counter(step.kind for step in steps if isinstance(step, CallView))
     counted = [_count(thoughts, "thought", "thoughts")] if (thoughts := len(steps) - kinds.total()) else []
@@ -634,7 +634,7 @@ def _step(step: Step, most: int) -> CallView | str:
 
 
 def _notes(step: Step) -> Iterator[str]:
-    """Yield the first notes on a call, the number of the others, and the number of conflicting recordings."""
+    """Yield the first notes on a call, the number of further notes, and the number of conflicting recordings."""
     notes = list(view.call_notes(step))
     yield from (cut(note, _NOTE) for note in notes[:_NOTES])
     if len(notes) > _NOTES:
@@ -671,7 +671,7 @@ Point = tuple[float, float]
 
 
 class Marker(NamedTuple):
-    """A place on the drawing; ``said`` is whether a reply names it."""
+    """A place on the drawing; ``said``: whether a reply names the place."""
 
     number: int
     name: str
@@ -701,12 +701,12 @@ class _PlacesOfCalls:
     ways: list[list[Point]] = field(default_factory=list)
 
     def add(self, point: Point, name: str) -> None:
-        """Add a place by its rounded coordinates; the first name that it is given stays."""
+        """Add a place by its rounded coordinates; the first name of a place is kept."""
         key = (round(point[0], _DIGITS), round(point[1], _DIGITS))
         self.places[key] = self.places.get(key) or name[:_NAME_CHARS]
 
     def read_result(self, value: Any, depth: int = _DEPTH) -> None:
-        """Add the places and ways in a result, nested ones included, up to a limit."""
+        """Add the places and ways in a result, including nested ones, up to a limit."""
         if depth == 0 or len(self.places) > 10 * _PLACES:
             return
         if isinstance(value, list):
@@ -764,7 +764,7 @@ def _point(value: Any) -> Point | None:
 
 
 def _valid(ends: Sequence[Any]) -> Point | None:
-    """Return two numbers as a point in degrees; None if they are not two, or out of range."""
+    """Return two numbers as a point in degrees; None if there are not exactly two, or they are out of range."""
     if len(ends) != 2 or any(isinstance(end, bool) or not isinstance(end, int | float) for end in ends):  # noqa: PLR2004
         return None
     lon, lat = ends
@@ -772,7 +772,7 @@ def _valid(ends: Sequence[Any]) -> Point | None:
 
 
 def _line(value: Any) -> list[Point]:
-    """Return the points of a line: ``"lon,lat;lon,lat"``, or a list of pairs or of points; empty where it is not a line."""
+    """Return the points of a line: ``"lon,lat;lon,lat"``, or a list of pairs or of points; empty for any other value."""
     parts: list[Any] = value[:20_000].split(";") if isinstance(value, str) else value if isinstance(value, list) else []
     points = (_valid(part) if isinstance(part, list) else _point(part) for part in parts[:_POINTS])
     return [point for point in points if point is not None]

@@ -29,7 +29,7 @@ ChangedPiece = tuple[str, str]
 
 
 class EarlierRun(NamedTuple):
-    """An earlier run: what it is called, the run itself, and what gives its scorecards with their dialogues (None: they have them)."""
+    """An earlier run: its name, the run itself, and the source of its scorecards with their dialogues (None: they are included)."""
 
     name: str
     run: Run
@@ -37,7 +37,7 @@ class EarlierRun(NamedTuple):
 
 
 class Before(NamedTuple):
-    """An episode beside the same one of an earlier run.
+    """An episode beside the same episode of an earlier run.
 
     ``has_dialogue``: whether the earlier run kept its dialogue; without it there are no replies and calls. ``labels``: pairs of a requirement that is labelled differently, and how. ``replies``: each before and now, in pieces. ``calls``: pairs of a mark
     (``-``, ``+``, or empty for a call that is in both) and the call as text.
@@ -57,7 +57,7 @@ class Before(NamedTuple):
 
 
 def before_of(earlier: Scorecard, card: Scorecard) -> Before:
-    """Return an episode of an earlier run beside the same one now, both with their dialogues."""
+    """Return an episode of an earlier run beside the current one, both with their dialogues."""
     known = {label.requirement: label for label in earlier.labels}
     labels = [
         (label.requirement, f"{label_word(was.outcome, was.value)} → {label_word(label.outcome, label.value)}")
@@ -75,7 +75,7 @@ def before_of(earlier: Scorecard, card: Scorecard) -> Before:
 
 
 def word_changes(before: str, now: str) -> tuple[list[ChangedPiece], list[ChangedPiece]]:
-    """Return two texts in pieces, so that those which only one of them has stand alone."""
+    """Return two texts in pieces, with the words that occur in only one of them as separate pieces."""
     sides = [_WORD.findall(text) for text in (before, now)]
     if max(map(len, sides)) > _MOST_WORDS:
         sides = [text.splitlines(keepends=True) for text in (before, now)]
@@ -89,7 +89,7 @@ def word_changes(before: str, now: str) -> tuple[list[ChangedPiece], list[Change
 
 
 def call_changes(before: Trajectory, now: Trajectory) -> Iterator[tuple[str, str]]:
-    """Yield the calls of two dialogues as lines of a difference, each with its mark."""
+    """Yield the calls of two dialogues as lines of a diff, each with its mark."""
     old, new = (
         [f"{cut(view.call_as_made(call), _CALL)} {view.call_mark(call)}" for call in each.calls[:_CALLS]]
         for each in (before, now)
@@ -100,7 +100,7 @@ def call_changes(before: Trajectory, now: Trajectory) -> Iterator[tuple[str, str
 
 
 def cards_before(earlier: EarlierRun, cards: Iterable[Scorecard]) -> dict[tuple[str, int, str, int], Scorecard]:
-    """Return the scorecards of an earlier run that are of the same episodes as some of now, whole, by the keys of those."""
+    """Return the complete scorecards of an earlier run for the same episodes as some current scorecards, by key."""
     numbers = {card.key[:3]: number for number, card in enumerate(earlier.run.cases)}  # the last attempt counts
     wanted = {card.key: numbers[card.key[:3]] for card in cards if card.key[:3] in numbers}
     rising = sorted(set(wanted.values()))
@@ -113,7 +113,7 @@ def cards_before(earlier: EarlierRun, cards: Iterable[Scorecard]) -> dict[tuple[
 
 
 class Trend(NamedTuple):
-    """A metric in each run: its means, and a drawing of them as points of SVG; ``band`` lies between their bounds."""
+    """A metric over several runs: its means, and their SVG points; ``band`` lies between their bounds."""
 
     metric: str
     means: tuple[Aggregate | None, ...]
@@ -123,7 +123,7 @@ class Trend(NamedTuple):
 
 
 def trend_of(metric: str, runs: Sequence[Run], *, share: bool) -> Trend:
-    """Return the trend of a metric over runs, drawn from 0 to 1 for a share, else to its largest value."""
+    """Return the trend of a metric over runs, drawn from 0 to 1 for a share, otherwise to its largest value."""
     means = tuple(run.summary.get(metric) for run in runs)
     spans = [(place, span) for place, mean in enumerate(means) if mean is not None and (span := _span(mean))]
     most = 1.0 if share else max((span[1] for _, span in spans), default=0.0) or 1.0
@@ -139,17 +139,17 @@ def trend_of(metric: str, runs: Sequence[Run], *, share: bool) -> Trend:
 
 
 def _span(mean: Aggregate) -> Bounds | None:
-    """Return the bounds of a mean, or the mean twice; None if it has neither."""
+    """Return the bounds of a mean, or the mean twice; None if there is neither."""
     return mean.bounds or (None if mean.mean is None else (mean.mean, mean.mean))
 
 
 def _points(points: Iterable[tuple[float, float]]) -> str:
-    """Return points as SVG has them."""
+    """Return points in SVG notation."""
     return " ".join(f"{x:g},{y:g}" for x, y in points)
 
 
 def differences(runs: Sequence[Run]) -> list[str]:
-    """Return in words what is not the same in all runs, so that their means are not of the same thing."""
+    """Return in words the settings that differ between runs, so that their means are not comparable."""
     kinds: dict[str, set[object]] = {
         "suite": {tuple((suite.name, suite.fingerprint) for suite in run.manifest.suites) for run in runs},
         "cases": {frozenset(card.id for card in run.cases) for run in runs},
@@ -160,7 +160,7 @@ def differences(runs: Sequence[Run]) -> list[str]:
 
 
 class CaseHistory(NamedTuple):
-    """How a case ended in each run, empty where it was not part of it; ``anchor`` leads to it in the run of the page, empty if it has none."""
+    """The outcome of a case in each run, empty for runs without the case; ``anchor`` links to it in the current run, if present."""
 
     name: str
     anchor: str
@@ -168,7 +168,7 @@ class CaseHistory(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Return whether the case did not end alike in all runs that it was part of."""
+        """Return whether the outcome of the case differs between its runs."""
         return len({*self.ended} - {""}) > 1
 
 
@@ -187,7 +187,7 @@ def histories(runs: Sequence[Run], anchors: Mapping[tuple[str, str], str]) -> li
 
 
 class OverRuns(NamedTuple):
-    """Runs over time: each with its name, what is not the same in all, how many cases failed in each, the trends of metrics, and how cases ended."""
+    """Runs over time: their names, differences, numbers of failed cases, trends of metrics, and outcomes of cases."""
 
     runs: Sequence[tuple[str, Run]]
     differing: list[str]
@@ -202,7 +202,7 @@ def over_runs(
     shares: Container[str],
     anchors: Mapping[tuple[str, str], str],
 ) -> OverRuns:
-    """Return what the page shows of several runs.
+    """Return the display data of several runs.
 
     Args:
         runs: each with its name, the oldest first.

@@ -186,7 +186,7 @@ def test_a_suite_keeps_its_manifest_and_tools_and_no_table_is_overwritten(tmp_pa
     assert (tmp_path / "suite.yaml").read_text() == "name: mine\n"
     assert (tmp_path / "tools.yaml").read_text() == "[]\n"
     assert main(command) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_a_full_disk_leaves_no_half_of_a_world(tmp_path, monkeypatch, capsys):
