@@ -402,7 +402,7 @@ def written_keys(config: pytest.Config) -> Iterator[tuple[str, str]]:
 
 
 def mistyped_key(config: pytest.Config) -> str:
-    """Return the message for the first key with our prefix that nobody has registered and that is like one of ours; else an empty text."""
+    """Return the message for the first mistyped key: it begins with mapsat_, no plugin registered it, and a key of ours is like it. Else an empty text."""
     known = {option.dest.removeprefix("mapsat_"): option.ini for option in OPTIONS.values()}
     for place, key in written_keys(config):
         name = key.removeprefix("mapsat_")
