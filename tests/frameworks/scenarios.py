@@ -366,7 +366,18 @@ class Scenarios:
             pytest.skip(f"there is no example of {self.name}")
         about = ast.get_docstring(ast.parse((ROOT / "examples" / "frameworks" / self.example).read_text("utf-8")))
         [command] = re.findall(r"``pytest (.+?)``", about)
-        run = [sys.executable, "-m", "pytest", "-v", "-W", "ignore", "-p", "no:cacheprovider", *command.split(), *options]
+        run = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-v",
+            "-W",
+            "ignore",
+            "-p",
+            "no:cacheprovider",
+            *command.split(),
+            *options,
+        ]
         done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
         assert re.search(r"sandbox +1 call", done.stdout)
