@@ -52,7 +52,7 @@ def shipped() -> Iterator[tuple[str, Path]]:
                 yield "tools", path
             elif folder == "requirements":
                 yield "requirements", path
-            elif folder not in ("state", "labels", "recordings") and path != manifest:
+            elif folder not in ("data", "state", "labels", "recordings") and path != manifest:
                 yield "case", path
     for path in sorted((ROOT / "examples").rglob("service.yaml")):
         yield "service", path

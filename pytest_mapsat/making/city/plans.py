@@ -368,7 +368,7 @@ class Scenes:
     def _composed(
         self, kind: PlanKind, asks: Sequence[str], draws: Draws, query: str, language: str
     ) -> tuple[list[tuple[str, str]], str]:
-        """Return the needs of a case with their reasons, and the figure that its user likes to be told: of some that are drawn and that the query does not name, those least used."""
+        """Return the needs of a case with their reasons, and the figure that its user likes to hear: the least used of some drawn sets that the query does not name."""
         drawn = [self._combination(kind, asks, draws) for _ in range(_DRAWN)]
         names = [frozenset((*(name for name, _ in needs), tell)) for needs, tell in drawn]
         hidden = [at for at, (needs, _) in enumerate(drawn) if not names_one(query, dict(needs), language)]
