@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -130,6 +131,10 @@ class _Truth:
     def __init__(self, scene: Scene, sandbox: RecordedSandbox, visible: JsonObject) -> None:
         self._scene, self._sandbox, self._uid = scene, sandbox, visible["context"]["uid"]
         self._asking = asking(visible["query"], scene.language)
+        measures = plan_data()["measures"].items()
+        self._measures = [
+            name for name, words in measures if re.search(words[scene.language], visible["query"].lower())
+        ]
         self._zh = scene.language == "zh"
         self.calls: list[JsonObject] = []
         self.habits: list[JsonObject] = []
@@ -266,6 +271,8 @@ class _Truth:
         for name in (*_ASKED.get(scene.kind.family, (scene.kind.family,)), *scene.asks):
             entry = (plan_data()["asked"] | tells)[name]
             if entry.get("asking") in (None, *self._asking):
+                if name == "to" and len(self._measures) == 1:
+                    entry = plan_data()["asked"][f"to_{self._measures[0]}"]
                 text, check = filled(entry[scene.language], figures), filled(entry["check"], figures)
                 own = f"asks-{name}".replace("_", "-") if name in tells else name
                 yield {"id": own, "kind": "asked", "text": text, "check": check}
