@@ -65,8 +65,7 @@ def test_a_plain_run_imports_nothing_that_it_has_no_use_for(pytester: pytest.Pyt
         *(sys.executable, "-m", "pytest", "-p", "pytest_mapsat.plugin", env_free(pytester)),
         *("-p", "no:cacheprovider", "--mapsat-agent=the_agent:agent"),
     )
-    assert "satisfied" in result.stdout.str()
-    result.stdout.fnmatch_lines(["LOADED []"])
+    result.stdout.fnmatch_lines(["mapsat *FAILED*3 failed*", "LOADED []"])
 
 
 def env_free(pytester: pytest.Pytester) -> str:
