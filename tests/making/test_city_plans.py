@@ -291,7 +291,7 @@ def test_the_suite_of_500_cases_is_what_its_seed_gives(tmp_path):
     kept = BENCHMARK
     build_suite(BuildRequest(seed=500, cases=500, queries=kept.parent / "benchmarks" / "queries_500.jsonl"), tmp_path)
     made = {path.relative_to(tmp_path).as_posix(): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    beside = {"README.md", "CARD.md"}
+    beside = {"README.md", "CARD.md", "data/readings.yaml"}
     files = {path.relative_to(kept).as_posix(): path for path in kept.rglob("*") if path.is_file()}
     assert files.keys() - beside == made.keys()
     assert [name for name, data in made.items() if files[name].read_bytes() != data] == []
