@@ -135,12 +135,10 @@ class CallableConversation(Conversation):
         agent = None if kept is None else kept.made
         if agent is None:
             agent = self._call(source.function, arguments)
-        if isinstance(agent, tuple) and len(agent) == 2 and (source.adapter or adapter_for(agent[0])):  # noqa: PLR2004  # an agent and its context
-            self._scope.episode.data = agent[1]
         if kept is not None:
             kept.made = agent
-        if self._scope.episode.data is not None:
-            agent = agent[0]
+        if isinstance(agent, tuple) and len(agent) == 2 and (source.adapter or adapter_for(agent[0])):  # noqa: PLR2004  # an agent and its context
+            agent, self._scope.episode.data = agent
         adapter = _adapter_of(agent, source)
         if adapter is not None:
             self._adapted = self._scope.answers = True
@@ -206,8 +204,9 @@ class CallableSource(AgentSource):
 
     def _kind(self) -> Any:
         """Return the context class of an agent of a framework; None if it takes no context or the class is still unknown."""
-        known = self.adapter is not None and self.adapter.recognises(self.agent)
-        return self.adapter.kind(self.agent) if known and self.adapter else None
+        if self.adapter is None or not self.adapter.recognises(self.agent):
+            return None
+        return self.adapter.kind(self.agent)
 
     @property
     def waits(self) -> bool:  # type: ignore[override]

@@ -118,6 +118,9 @@ class TestPydanticAI(Scenarios):
         self.played(make)
         assert seen[0] == Trip(client, "Lindenau", 3)
 
+    def test_a_factory_may_return_the_agent_with_no_dependencies(self):
+        self.played(lambda: (self.agent(), None))
+
     def test_dependencies_that_a_case_cannot_fill_end_the_run_before_the_first_case(self, pytester):
         tiny_suite.write_suite(pytester.path / "benchmark_cases")
         pytester.makepyfile(

@@ -54,9 +54,9 @@ class Spent:
         """Count one or several calls of a model; if no call reports tokens, the number of tokens is unknown.
 
         Args:
-            tokens_in: tokens that the model read; None where the framework does not tell.
-            tokens_out: tokens that it wrote; likewise.
-            cost: US dollars; likewise.
+            tokens_in: tokens that the model read; None if the framework does not report them.
+            tokens_out: tokens that it wrote; None as above.
+            cost: US dollars; None as above.
         """
         counted = bool(tokens_in or tokens_out)
         self._parts.append(
