@@ -1,4 +1,4 @@
-"""For the project's own tests, pytest's plugin tester; for the shipped suite, the sandbox of its errands."""
+"""For the project's own tests, pytest's plugin tester; for the shipped suites, their sandboxes in Python."""
 
 from __future__ import annotations
 
@@ -15,10 +15,14 @@ pytest_plugins = ["pytester"]
 
 
 def pytest_mapsat_sandbox(config: pytest.Config, case: Case, suite: Suite) -> SandboxFactory | None:
-    """Return what makes the sandbox of a shipped case in the domain ``errands``."""
+    """Return what makes the sandbox of a shipped case in the domain ``errands``, or of ``benchmark_hard``."""
     del config
+    if suite.manifest.name == "mapsat-hard":
+        from shipped_agents.hard_sandbox import Desk  # noqa: PLC0415  most runs play no such case
+
+        return Desk
     if suite.manifest.name != "mapsat-starter":
         return None
-    from shipped_agents.errands_sandbox import sandbox_of  # noqa: PLC0415  most runs play no such case
+    from shipped_agents.errands_sandbox import sandbox_of  # noqa: PLC0415  likewise
 
     return sandbox_of(case)
