@@ -125,9 +125,10 @@ class ScriptedUser:
     Args:
         script: what it can answer. All that it knows: no intent, no requirement, no expected tool.
         language: BCP 47; the language of its stock phrases, and that in which messages are read.
+        seed: the id of the case, by which a user with a manner chooses among the words of the language.
     """
 
-    def __init__(self, script: UserScript, *, language: str = "en") -> None:
+    def __init__(self, script: UserScript, *, language: str = "en", seed: str = "") -> None:
         self._notes: list[str] = []
         stock = stock_of(language)
         # Words that ask for something cannot end a dialogue.
@@ -145,6 +146,12 @@ class ScriptedUser:
         self._given: dict[int, str] = {}
         self._heard: set[str] = set()
         self._stale_replies = 0
+        self._attempts = [*script.attempts]
+        self._manner = None
+        if script.manner:
+            from .manner import Manner  # noqa: PLC0415 (few users have one)
+
+            self._manner = Manner(script, language, seed)
 
     def reply(self, turns: Sequence[Turn], hands: Hands = NO_HANDS) -> UserMove:
         """Return the user's move after the agent's last turn.
@@ -153,22 +160,43 @@ class ScriptedUser:
             UserBrokenError: the script quotes a value that the result of its call does not have, and has no other words.
         """
         self._notes = []
-        move = self._move(read(last_words(turns), self._language), hands)
+        message, turn = read(last_words(turns), self._language), len(turns)
+        if self._manner and (last := self._manner.leaves(message, turn)):
+            return UserMove(last, ending="stalled")
+        move = self._move(message, hands, turn)
+        if move.ending is not None and (more := self._before_ending(turn)):
+            move = UserMove(more)
         return replace(move, notes=tuple(self._notes))
 
-    def _move(self, message: MessageReading, hands: Hands) -> UserMove:
+    def _before_ending(self, turn: int) -> str:
+        """Return what the user says in place of its last words: an answer that it has put off, or its next attempt; empty: nothing."""
+        left = [answer for answer in self._unsaid if self._manner and answer in self._manner.put_off]
+        if self._manner and left:
+            self._unsaid = [answer for answer in self._unsaid if answer not in left]
+            return self._manner.left_over(left, turn)
+        return self._attempts.pop(0) if self._attempts else ""
+
+    def _move(self, message: MessageReading, hands: Hands, turn: int) -> UserMove:
         """Return the move after a message: answers and a decision, a stock phrase, or the end."""
+        manner = self._manner
+        corrections = manner.corrections(message, turn) if manner else []
         answers = self._answers_to(message)
         replies = [self._words_of(answer, hands) for answer in answers]
-        if self._is_looping(message, answers, replies):
+        if self._is_looping(message, answers, replies) and not corrections:
             return self._end(gave_up=True)
         self._given |= dict(zip(map(id, answers), replies, strict=True))
         decision = answer_go_ahead(self._script.confirms, message, self._language)
+        if manner:
+            replies = [*corrections, *manner.said(answers, replies, turn)]
+            if decision and decision[1] and (corrections or manner.is_misled(message)):
+                # A yes to what the user has just taken back would be none.
+                own = self._script.confirms.otherwise if isinstance(self._script.confirms, Confirms) else ""
+                replies, decision = [own or self._stock.declines, *replies], ("", False)
         if self._script.confirms is None and message.go_ahead and not answers:
             self._notes.append(
                 "it is asked for a go-ahead, and the case has no truth.user.confirms: it gives no yes and no no"
             )
-        if answers or decision:
+        if replies or decision:
             acts = [answer for answer in answers if answer.calls]
             left = [action for action in message.actions if not any(_is_asked(answer, [action]) for answer in acts)]
             return self._answer(replies, decision, also_act=bool(left))
@@ -216,6 +244,9 @@ class ScriptedUser:
         self._notes += [f"no prepared answer is for: {text}" for text in strange]
         sayings = {answer.say for answer in answers if not answer.calls}
         self._unsaid = [answer for answer in self._unsaid if answer.calls or answer.say not in sayings]
+        if self._manner and (chosen := self._manner.chosen(answers, self._unsaid)) != answers:
+            left = [answer for answer in (*self._unsaid, *answers) if answer not in chosen]
+            self._unsaid, answers = [answer for answer in script if answer in left], [*chosen]
         self._said += answers
         # What is done is done in the order in which it was asked for.
         return sorted(answers, key=lambda answer: _place(answer, message) if answer.calls else -1)
@@ -465,6 +496,11 @@ class MessageReading:
     def asks(self) -> bool:
         """Return whether the message requests anything from the user."""
         return bool(self.questions or self.open_ended or self.actions)
+
+    @property
+    def wants_facts(self) -> bool:
+        """Return whether the message has a question other than for a go-ahead."""
+        return any(question not in self.go_ahead for question in self.questions)
 
 
 @lru_cache(maxsize=256)
