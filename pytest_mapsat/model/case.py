@@ -540,6 +540,12 @@ class UserScript(Noun):
         """Return the names of the user's manners."""
         return frozenset("impatient" if isinstance(manner, Impatience) else manner for manner in self.manner)
 
+    @property
+    def taken_back(self) -> tuple[tuple[str, str], ...]:
+        """Return the wrong words that the user says in its manner, each with the right ones."""
+        says_first = not self.manners.isdisjoint(SAYS_FIRST)
+        return tuple((answer.first, answer.say) for answer in self.answers if says_first and answer.first)
+
     @model_validator(mode="after")
     def _can_speak_so(self) -> Self:
         """Raise ValueError if the manners contradict each other or the rest of the script."""

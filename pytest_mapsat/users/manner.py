@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from math import isfinite
@@ -32,6 +32,15 @@ def _manners_of(language: str) -> Mapping[str, Any]:
     text = (files("pytest_mapsat") / "languages" / language / "manners.yaml").read_text("utf-8")
     data: Mapping[str, Any] = yaml.safe_load(text)
     return data
+
+
+def instructions(script: UserScript, language: str) -> Iterator[str]:
+    """Yield the lines that tell a model the manners and attempts of a script."""
+    told: Mapping[str, str] = _manners_of(own_language(language))["instructions"]
+    yield from (f"- {told[name]}".replace("{patience}", str(script.patience)) for name in sorted(script.manners))
+    yield from (f"  - {told['first']}{first} / {say}" for first, say in script.taken_back)
+    if script.attempts:
+        yield from (f"- {told['attempts']}", *(f"  - {attempt}" for attempt in script.attempts))
 
 
 class Manner:

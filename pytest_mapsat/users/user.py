@@ -671,13 +671,13 @@ def out_of_turn(reading: MessageReading, *, ends: bool, free: bool = False) -> I
         yield Slip("proactivity", f"it ends too early: the assistant asks {reading.questions[0][:_SHOWN]!r}")
 
 
-def wording_slips(message: str, *, asks: bool = False) -> Iterator[Slip]:
-    """Yield slips of wording: the user speaks for the assistant, is too long, or requests something (unless ``asks``)."""
+def wording_slips(message: str, *, asks: bool = False, rambles: bool = False) -> Iterator[Slip]:
+    """Yield slips of wording: the user speaks for the assistant, is too long (unless ``rambles``), or requests something (unless ``asks``)."""
     if not asks and wants_something(message):
         yield Slip("misinterpretation", "it asks the assistant for something")
     if PATTERNS["speaks_for_agent"].search(fold_phrase(message)):
         yield Slip("misinterpretation", "it speaks for the assistant")
-    if len(message) > _LONGEST:
+    if len(message) > _LONGEST and not rambles:
         yield Slip("misinterpretation", f"it says {len(message)} characters, far more than suffices", misleads=False)
 
 
@@ -693,6 +693,7 @@ class Script:
         now: the case's moment, ISO 8601; empty where there is none.
         confirms: how it answers requests for a go-ahead.
         may: what its case lets it do besides answering.
+        manners: the names of its manners.
     """
 
     def __init__(self, case: Case) -> None:
@@ -700,13 +701,31 @@ class Script:
         self.answers = tuple(answer for answer in user.answers if not answer.calls)
         self.language, self.now = case.language, case.visible.context.now or ""
         self.confirms, self.may = user.confirms, user.may
+        self.manners, self._patience, self._attempts = user.manners, user.patience, user.attempts
+        self._taken_back = user.taken_back
 
     @property
     def said(self) -> tuple[str, ...]:
         """Return all words that the script gives the user."""
         decisions = self.confirms if isinstance(self.confirms, Confirms) else None
         own = (decisions.say, decisions.otherwise) if decisions else ()
-        return (*(answer.say for answer in self.answers), *own)
+        wrong = (first for first, _ in self._taken_back)
+        return (*(answer.say for answer in self.answers), *own, *wrong, *self._attempts)
+
+    def attempts_in(self, message: str) -> bool:
+        """Return whether a message contains the words of an attempt."""
+        return any(words(attempt) in words(message) for attempt in self._attempts)
+
+    def may_leave(self, turns: Sequence[Turn]) -> bool:
+        """Return whether a user has had enough of questions after a dialogue that ends with the agent's turn."""
+        asked = [read(turn.text, self.language).wants_facts for turn in turns if turn.role == "agent"]
+        return self._patience is not None and sum(asked) > self._patience and asked[-1]
+
+    def may_speak(self, turns: Sequence[Turn]) -> bool:
+        """Return whether a user has something to say although nothing was asked: what it takes back, has put off, or attempts."""
+        before = [words(turn.text) for turn in turns if turn.role == "user"]
+        left = any(not any(words(attempt) in text for text in before) for attempt in self._attempts)
+        return left or not self.manners.isdisjoint(("changes_mind", "wrong_figure", "other_first"))
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the script for a model: the words to say, and the request for approval that each one answers."""
@@ -753,6 +772,8 @@ class Script:
             ends: whether the dialogue ends with it.
         """
         reading = read(last_words(turns), self.language)
+        if self.attempts_in(message) or (ends and self.may_leave(turns)):
+            return
         asking = (*reading.questions, *reading.open_ended)
         before = [turn.text for turn in turns if turn.role == "user"]
         left = [answer for answer in self.answers if not any(self._tells(text, answer) for text in before)]
@@ -760,7 +781,7 @@ class Script:
         topics = {answer: [phrase for phrase in answer.asked if words(phrase)] for answer in left}
         asked = [answer for answer in left if any(mentions(text, topic) for text in asking for topic in topics[answer])]
         unasked = [answer for answer in left if answer not in asked and self._tells(message, answer)]
-        if unasked and not reading.asks and "volunteer" not in self.may:
+        if unasked and not reading.asks and "volunteer" not in self.may and not self.may_speak(turns):
             why = f"it volunteers {unasked[0].say[:_SHOWN]!r}: nothing was asked"
             yield Slip("proactivity", why, misleads=False)
         decision = answer_go_ahead(self.confirms, reading, self.language)
@@ -771,7 +792,7 @@ class Script:
             )
         for answer in asked:
             say = repr(answer.say[:_SHOWN])
-            if self._tells(message, answer):
+            if self._tells(message, answer) or ("other_first" in self.manners and not ends):
                 continue
             if wrong := self._other_fact(message, answer):
                 yield Slip("contradiction", f"it says {wrong!r}, and the script has {say}")
@@ -783,11 +804,14 @@ class Script:
                 yield Slip("missing_details", f"it was asked for {say} and does not say it")
 
     def _tells(self, message: str, answer: ScriptedAnswer) -> bool:
-        """Return whether a message contains the words of an answer, or all its facts."""
-        if words(answer.say) in words(message):
-            return True
-        wanted, both_facts = self.facts(answer.say), self.facts(message)
-        return bool(wanted) and all(any(fact.agrees(other) for other in both_facts) for fact in wanted)
+        """Return whether a message contains the words of an answer, or all its facts; its wrong words count for a user that says them first."""
+        for say in (answer.say, *(first for first, say in self._taken_back if say == answer.say)):
+            wanted, both_facts = self.facts(say), self.facts(message)
+            if words(say) in words(message) or (
+                wanted and all(any(fact.agrees(other) for other in both_facts) for fact in wanted)
+            ):
+                return True
+        return False
 
     def _other_fact(self, message: str, answer: ScriptedAnswer) -> str:
         """Return the words of a fact of the same kind as an answer's that is not in the script; empty if there is none."""
