@@ -151,6 +151,14 @@ def _world(case: Case, tools: Mapping[str, Tool], tables: Mapping[str, Table]) -
             )
     for index, call in enumerate(case.world.calls):
         yield from _tool_named(call.tool, ("world", "calls", index, "tool"), tools, "anyone")
+    for index, fault in enumerate(case.world.faults):
+        place = ("world", "faults", index)
+        yield from _tool_named(fault.tool, (*place, "tool"), tools, "anyone")
+        effect = tools[fault.tool].effect if fault.tool in tools else ""
+        if (fault.error, effect) in (("stale", "write"), ("lost_reply", "read")):
+            suits = "reading" if effect == "write" else "writing"
+            message = f"found {fault.error}, and {fault.tool} is a tool that {effect}s: only {suits} tools have it"
+            yield _error("fault", (*place, "error"), message, "choose timeout")
 
 
 def _error(rule: str, place: DataPath, message: str, hint: str = "") -> Remark:
