@@ -169,6 +169,16 @@ class Step(Noun):
     agent: str = ""
     unknown: tuple[CallPart, ...] = ()
 
+    @property
+    def fault(self) -> str:
+        """Return the error of the fault that hit the call; empty if none did."""
+        return self.provenance.note.partition(",")[0] if self.provenance and self.provenance.kind == "fault" else ""
+
+    @property
+    def unheard(self) -> bool:
+        """Return whether a fault kept the tool's own answer from the caller."""
+        return self.fault != "" and (self.status != "ok" or self.fault == "lost_reply")
+
 
 def status_of(result: Json) -> Literal["ok", "miss", "error"]:
     """Return the status shown by the result of a recorded call: ok, or a miss or an error of our own sandbox."""

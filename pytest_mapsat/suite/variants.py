@@ -25,6 +25,7 @@ from pytest_mapsat.model import (
 )
 
 from .common import CaseEntry
+from .crosscheck import ERRORS_OF
 
 _LONGEST_ID = 80
 _DIGITS = 8
@@ -110,14 +111,9 @@ def _faults(case: Case, tools: Mapping[str, Tool], errors: Iterable[FaultError])
     own = {fault.tool for fault in case.world.faults}
     for name in (name for name in names if name in tools and name not in own):
         for error in errors:
-            if suits(error, tools[name]):
+            if error in ERRORS_OF[tools[name].effect]:
                 fault = ToolFault(tool=name, error=error)
                 yield Variant(f"{name}-{error}", "fault", f"{name} {error}", _with(fault))
-
-
-def suits(error: FaultError, tool: Tool) -> bool:
-    """Return whether a tool can have an error: what is stale is read, and the reply that is lost is that of a write."""
-    return error not in ("stale", "lost_reply") or (error == "lost_reply") == (tool.effect == "write")
 
 
 def _with(fault: ToolFault) -> Callable[[Case], Case]:
