@@ -353,6 +353,8 @@ class RunOptions(Noun):
         metrics: metric sets added to those of the suites. Example: ``["pipa"]``
         http: form or service file for an HTTP service; empty: that of the agent's own text. Example: ``openai``
         agent_memory: memory of the agent over a user's tasks. Example: ``none``
+        faults: errors of tools that each case was varied by; empty: none. Example: ``timeout``
+        manners: manners of the user that each case was varied by; empty: none. Example: ``terse,mixes``
     """
 
     trials: int = Field(default=1, ge=1, strict=True)
@@ -376,6 +378,8 @@ class RunOptions(Noun):
     metrics: tuple[Identifier, ...] = Field(default=(), max_length=20)
     http: str = ""
     agent_memory: str = Field(default="none", min_length=1, max_length=300)
+    faults: str = Field(default="", max_length=300)
+    manners: str = Field(default="", max_length=300)
 
     @property
     def asserted_kinds(self) -> frozenset[str]:

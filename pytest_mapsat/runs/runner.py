@@ -489,7 +489,7 @@ def in_profile_setting(case: Case, suite: Suite) -> Case:
     profiles = {name for name, tool in suite.tools.items() if tool.profile}
     if not profiles:
         return case
-    sandbox = make_sandbox(case, suite)
+    sandbox = make_sandbox(case.undisturbed, suite)
     results: dict[str, dict[str, JsonObject]] = {}
     for name, arguments in _profile_calls(case, suite, profiles):
         answer = sandbox.call(name, arguments)
