@@ -99,10 +99,15 @@ def _passes_by(case: Case, tool: str, number: int) -> bool:
 
 
 def _play_dialogue(case: Case, name: str, dialogue: Dialogue | None, toolbox: Toolbox) -> Iterator[Reply]:
-    """Make the tool calls of a fixed dialogue and yield its replies; the last reply carries the output."""
+    """Make the tool calls of a fixed dialogue and yield its replies; the last reply carries the output.
+
+    The oracle asks a user again that does not answer at once, and holds to its last reply while a user with a manner goes on.
+    """
     if dialogue is None:
         raise InfrastructureError(f"baseline:{name} plays in runs and in mapsat lint --baselines only")
     turns, output = dialogue
+    user = case.truth.user
+    asks_twice = name == "oracle" and not user.manners.isdisjoint(("changes_mind", "other_first"))
     if not turns:
         raise InfrastructureError(f"case {case.id} has no oracle dialogue (truth.oracle)")
     made: Counter[str] = Counter()
@@ -114,8 +119,10 @@ def _play_dialogue(case: Case, name: str, dialogue: Dialogue | None, toolbox: To
                 made[call.tool] += 1
             toolbox.call(call.tool, dict(call.arguments))
         yield Reply(turn.say, output=dict(output) if output and number == len(turns) else None)
-    while name != "oracle":
-        yield Reply(turns[-1].say)
+        if asks_twice and number < len(turns):
+            yield Reply(turn.say)
+    while name != "oracle" or user.manner or user.attempts:
+        yield Reply(turns[-1].say, output=dict(output) if output and name == "oracle" else None)
     raise InfrastructureError(
         f"case {case.id}: the user goes on after all {len(turns)} replies of the oracle dialogue (truth.oracle)"
     )
