@@ -91,6 +91,14 @@ def leading(run: Run) -> str:
     return next(iter(gated_metrics(run)), "")
 
 
+def recovery_rows(run: Run) -> list[tuple[str, str, str, int]]:
+    """Return a row for each kind of variant: its name, the recovery, its interval and the number of cases."""
+    return [
+        (printable(name), mean_text(mean) or "undecided", interval_text(mean), mean.n + mean.undecided)
+        for name, mean in run.variants.items()
+    ]
+
+
 def sample_text(manifest: RunManifest) -> str:
     """Return in words the size of a sample of the suites and how it was drawn; empty for a run of all cases."""
     if not manifest.options.sample:

@@ -70,7 +70,7 @@ class FaultySandbox:
             return answer
         if fault.error == "lost_reply":  # it counts as answered: it is carried out
             return replace(_failed(fault, "timeout", "ok"), changed=answer.changed, writes=answer.writes)
-        note = fault.error
+        note: str = fault.error
         if fault.error == "slow":
             pause = _PAUSE if fault.seconds is None else fault.seconds
             note = f"slow, {pause:g} s"
