@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby, islice
 
 from pytest_mapsat.metrics import CaseRow, by_key, case_rows, mean_span, memberships, votes_agree
 from pytest_mapsat.model import (
@@ -213,7 +214,10 @@ class _Summary:
             if (span := short_mean_text(self._run.summary.get(other), "–"))
         ]
         self._joined("", parts)
-        for number, (kind, recovery, interval, cases) in enumerate(recovery_rows(self._run)):
+        by_attribute = groupby(recovery_rows(self._run), key=lambda row: row[0].partition(" ")[0])
+        # All together, and the kind that costs most.
+        rows = chain.from_iterable(islice(rows, 2) for _, rows in by_attribute)
+        for number, (kind, recovery, interval, cases) in enumerate(rows):
             text = f"{kind}  {recovery} of plain, {cases} case{'s' * (cases != 1)}"
             self._apart("" if number else "recovery", text, f"95 %: {interval}" if interval else "")
 

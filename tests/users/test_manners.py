@@ -1,17 +1,24 @@
 """Manners of the scripted user: other words, the same facts; and what the user's audit, judges and a modelled user make of them."""
 
+import json
 import re
 from importlib.resources import files
 from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from generated import generated
+from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
+from suite_maker import make_suite
 
-from pytest_mapsat.model import MANNERS, Case, Trajectory, Turn, UserScript
+from pytest_mapsat.judges import JudgedDialogue, evaluate
+from pytest_mapsat.llm import Answer
+from pytest_mapsat.model import MANNERS, Case, Check, Trajectory, Turn, Usage, UserScript
 from pytest_mapsat.reading import agrees
-from pytest_mapsat.users import ScriptedUser, UserMove, audit, make_user
+from pytest_mapsat.suite import lint, open_suite
+from pytest_mapsat.users import ScriptedUser, UserBrokenError, UserMove, audit, make_user
 from pytest_mapsat.users.user import PATTERNS, facts_of, read, stock_of
 
 NOW = "2026-05-26T18:00"
@@ -97,7 +104,7 @@ def values(text: str, language: str) -> set[tuple[Any, ...]]:
     return {(fact.unit, fact.values) for fact in facts_of(text, language, NOW)}
 
 
-@settings(max_examples=60, deadline=None)
+@generated(200)
 @given(
     st.sampled_from(["en", "zh"]),
     st.lists(st.integers(0, 2), min_size=4, max_size=4),
@@ -239,3 +246,204 @@ def test_a_user_that_keeps_the_right_answer_to_itself_is_blamed_in_no_manner_but
     ]
     trajectory = Trajectory(case="c", turns=tuple(Turn(role=role, text=text) for role, text in turns))
     assert [label.blame for label in audit(case, trajectory)] == ["user"]
+
+
+MINUTES = {
+    "answers": [{"asked": ["how long"], "say": "At most 50 minutes.", "first": "At most 30 minutes."}],
+    "manner": "changes_mind",
+}
+
+
+def grounded(reply: str, turns: list[tuple[str, str]], **user: Any) -> bool | None:
+    """Judge whether the last reply of a dialogue is grounded."""
+    case = case_of({**MINUTES, **user})
+    every = [("user", case.visible.query), *turns, ("agent", reply)]
+    trajectory = Trajectory(case="c", turns=tuple(Turn(role=role, text=text) for role, text in every))
+    dialogue = JudgedDialogue(trajectory, {}, visible=case.visible, case=case)
+    return evaluate(TypeAdapter(Check).validate_python({"kind": "grounded", "claims": ["duration"]}), dialogue).passed
+
+
+def test_a_figure_that_the_user_took_back_is_no_evidence_and_fails_no_reply():
+    first = [("agent", "How long may it take?"), ("user", "At most 30 minutes.")]
+    both = [*first, ("agent", "Noted."), ("user", "I have reconsidered. At most 50 minutes.")]
+    said, wrong, right = (f"The trip takes {minutes} minutes in total." for minutes in (30, 70, 50))
+    assert grounded(said, first)
+    assert grounded(right, both)
+    assert grounded(said, both) is None
+    assert grounded(said, both, manner=[])
+    assert grounded(wrong, both) == grounded(wrong, both, manner=[])
+    corrected = [first[0], ("user", "At most 30 minutes. Sorry, I meant: At most 50 minutes.")]
+    assert (grounded(said, corrected, manner="corrects"), grounded(right, corrected, manner="corrects")) == (None, True)
+
+
+class Model:
+    """A way to a model whose replies lie ready."""
+
+    def __init__(self, *replies: dict[str, Any]) -> None:
+        self.replies, self.requests = list(replies), []
+
+    def ask(self, request: Any, **_: object) -> Answer:
+        self.requests.append(request)
+        reply = self.replies.pop(0)
+        return Answer(text=json.dumps(reply), data=reply, usage=Usage(input_tokens=1, output_tokens=1))
+
+
+def modelled(
+    script: dict[str, Any], turns: list[tuple[str, str]], message: str, end: str = "no", language: str = "en"
+) -> tuple[UserMove, str]:
+    """Return the move of a modelled user that says a message, and its instructions."""
+    model = Model(*[{"asked": [], "message": message, "end": end}] * 2)
+    user = make_user("llm:m", case_of(script, language), client=model)
+    every = [("user", "Take me out for dinner."), *turns]
+    move = user.reply(tuple(Turn(role=role, text=text) for role, text in every))
+    return move, model.requests[0].messages[0]["content"]
+
+
+QUESTION = [("agent", "What time do you leave?")]
+
+
+class TestAModelWithAManner:
+    def test_it_gets_the_manner_in_its_own_language_and_a_user_without_one_gets_what_it_got(self):
+        plain, manner = (
+            modelled(script_of("en", [0] * 4, names), QUESTION, "At nine.")[1]
+            for names in ([], ["wrong_figure", {"impatient": 3}])
+        )
+        assert manner.startswith(plain)
+        assert [part in manner[len(plain) :] for part in ("first 3 replies", "At eight. / At nine.")] == [True, True]
+        chinese = modelled(
+            script_of("zh", [0] * 4, ["corrects"]), [("agent", "您几点出发？")], "八点。说错了，九点。", language="zh"
+        )[1]
+        assert "先说：八点。 / 九点。" in chinese
+
+    @pytest.mark.parametrize(
+        ("manner", "turns", "message", "end"),
+        [
+            (["changes_mind"], QUESTION, "At eight.", "no"),
+            (
+                ["changes_mind"],
+                [*QUESTION, ("user", "At eight."), ("agent", "Fine.")],
+                "I have changed my mind. At nine.",
+                "no",
+            ),
+            (["rambling"], QUESTION, "My day was long. " * 30 + "At nine.", "no"),
+            (["other_first"], QUESTION, "First of all: Under fifty yuan.", "no"),
+            (
+                [{"impatient": 1}],
+                [*QUESTION, ("user", "At nine."), ("agent", "Your budget?")],
+                "This takes too long.",
+                "stalled",
+            ),
+        ],
+    )
+    def test_its_checks_allow_what_the_manner_asks_for_and_refuse_it_to_others(self, manner, turns, message, end):
+        script = script_of("en", [0] * 4, manner)
+        assert modelled(script, turns, message, end)[0].text == message.strip()
+        with pytest.raises(UserBrokenError):
+            modelled({**script, "manner": []}, turns, message, end)
+
+    def test_an_attempt_may_ask_for_something(self):
+        script = script_of("en", [0] * 4, [], attempts=["Could you make an exception?"])
+        turns = [("agent", "I cannot do that.")]
+        assert modelled(script, turns, "Could you make an exception?")[0].ending is None
+        with pytest.raises(UserBrokenError):
+            modelled({**script, "attempts": []}, turns, "Could you make an exception?")
+
+
+SUITE = {
+    "suite.yaml": "name: demo\nversion: '1'\nschema_version: 1\nlanguage: en\n",
+    "table.yaml": """\
+        id: table
+        visible:
+          query: A table for tonight, please.
+          output_schema: {type: object, properties: {people: {type: integer}}, required: [people]}
+        truth:
+          output: {people: 4}
+          requirements:
+            - {id: people, kind: asked, text: it is for four, check: {kind: output, path: people, equals: 4}}
+          user:
+            answers:
+              - {asked: [how many], say: There are 4 of us., first: There are 5 of us.}
+              - {asked: [where], say: Somewhere quiet.}
+          oracle:
+            - say: How many of you are there?
+            - say: The table is booked.
+        """,
+    "mute.yaml": """\
+        id: mute
+        visible:
+          query: Where can I sit?
+          output_schema: {type: object, properties: {seat: {type: string}}}
+        truth:
+          output: {seat: sofa}
+          requirements: [{id: e, kind: asked, text: a seat, check: {kind: output, path: seat, equals: sofa}}]
+          oracle: [{say: Sit here.}]
+        """,
+    "agents.py": """\
+        import re
+
+        from pytest_mapsat import Reply
+
+
+        class Hasty:
+            def __init__(self):
+                self.people = []
+
+            def reply(self, message, tools):
+                self.people += map(int, re.findall(r"\\d+", message))
+                if not self.people:
+                    return "How many of you are there?"
+                return Reply("It is booked.", output={"people": self.people[0], "seat": "sofa"})
+        """,
+}
+
+
+def test_a_sweep_runs_each_case_in_each_manner_that_suits_it_and_shows_which_costs_most(pytester):
+    make_suite(pytester.path, SUITE)
+    options = ("--mapsat-manners=all", "--mapsat-save=run.json", "-p", "no:cacheprovider")
+    # Eight manners; no answer has two words first, and the user of the other case says nothing.
+    pytester.runpytest("--mapsat-agent=baseline:oracle", *options).assert_outcomes(passed=11)
+    pytester.runpytest("--mapsat-agent=baseline:silent", *options).assert_outcomes(failed=11)
+    shown = pytester.runpytest("--mapsat-agent=agents:Hasty", *options)
+    shown.assert_outcomes(passed=7, failed=4)
+    shown.stdout.fnmatch_lines(
+        ["recovery*manner  0.* of plain, 1 case*", "           manner changes_mind  0.000 of plain, 1 case*"]
+    )
+    assert "manner terse" not in shown.stdout.str()
+    run = json.loads((pytester.path / "run.json").read_text(encoding="utf-8"))
+    worst = {name for name, value in run["variants"].items() if value["mean"] == 0}
+    assert worst == {"manner changes_mind", "manner corrects", "manner wrong_figure"}
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--mapsat-manners=ters"], "*found 'ters', expected terse, *did you mean 'terse'?*"),
+        (["--mapsat-manners=terse", "--mapsat-user=silent"], "*the silent user says nothing in any manner*"),
+    ],
+)
+def test_a_sweep_without_sense_is_a_usage_error(pytester, options, problem):
+    make_suite(pytester.path, SUITE)
+    outcome = pytester.runpytest("--mapsat-agent=baseline:oracle", *options)
+    assert outcome.ret == pytest.ExitCode.USAGE_ERROR
+    outcome.stderr.fnmatch_lines([problem])
+
+
+@pytest.mark.parametrize(
+    ("manifest", "manner", "problem"),
+    [
+        ("episode: {user: silent}", "terse", "the suite's user is silent, and says nothing in any manner"),
+        ("", "wrong_figure", "wrong_figure needs a first with a figure or time other than that of its say"),
+        ("", "tersee", "found 'tersee', expected one of terse, "),
+    ],
+)
+def test_a_case_whose_user_cannot_speak_so_is_refused_with_its_line(tmp_path, manifest, manner, problem):
+    table = (
+        SUITE["table.yaml"]
+        .replace("There are 5 of us.", "All of us.")
+        .replace("user:\n", f"user:\n            manner: {manner}\n")
+    )
+    suite = open_suite(
+        make_suite(tmp_path, {**SUITE, "suite.yaml": SUITE["suite.yaml"] + manifest, "table.yaml": table})
+    )
+    problems = [str(finding.problem) for finding in lint(suite)]
+    assert any(re.search(rf"table\.yaml:\d+: .*{re.escape(problem)}", shown) for shown in problems), problems
