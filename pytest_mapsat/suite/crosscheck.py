@@ -302,7 +302,7 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
 
 
 def _of_manner(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
-    """Yield errors if the user of a case cannot speak in its manner: it is silent, or its wrong figure is none."""
+    """Yield errors if the user of a case cannot speak in its manner: it is silent, or states no wrong figure."""
     user = case.truth.user
     if (user.manner or user.attempts) and manifest.episode.user == "silent":
         message = "the suite's user is silent, and says nothing in any manner"

@@ -113,7 +113,7 @@ def parse_manners(text: str) -> tuple[MannerName, ...]:
 
 
 def _parse(option: str, text: str, known: Sequence[_W]) -> tuple[_W, ...]:
-    """Return the known words that stand in a list, in the known order. Raises UsageError for any other word."""
+    """Return the known words in a list, in the known order. Raises UsageError for any other word."""
     words = [word.strip() for word in text.split(",")] if text else []
     for word in words:
         if word not in known:

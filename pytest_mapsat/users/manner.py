@@ -14,7 +14,7 @@ import yaml
 from pytest_mapsat.llm import own_language
 from pytest_mapsat.model import SAYS_FIRST, ScriptedAnswer, UserScript, digest
 
-from .user import MessageReading, SaidFact, facts_of, stock_of
+from .heard import MessageReading, SaidFact, facts_of, stock_of
 
 #: A word that may be misspelt or said in another language: plain letters in lower case, part of no address, identifier or quotation.
 _PLAIN_WORD = re.compile(r"(?<![\w@./:'’\"“-])[a-z]+(?![\w@/:'’\"”-]|\.\w)")
@@ -35,12 +35,12 @@ def _manners_of(language: str) -> Mapping[str, Any]:
 
 
 def instructions(script: UserScript, language: str) -> Iterator[str]:
-    """Yield the lines that tell a model the manners and attempts of a script."""
-    told: Mapping[str, str] = _manners_of(own_language(language))["instructions"]
-    yield from (f"- {told[name]}".replace("{patience}", str(script.patience)) for name in sorted(script.manners))
-    yield from (f"  - {told['first']}{first} / {say}" for first, say in script.taken_back)
+    """Yield a model's instructions for the manners and attempts of a script."""
+    texts: Mapping[str, str] = _manners_of(own_language(language))["instructions"]
+    yield from (f"- {texts[name]}".replace("{patience}", str(script.patience)) for name in sorted(script.manners))
+    yield from (f"  - {texts['first']}{first} / {say}" for first, say in script.taken_back)
     if script.attempts:
-        yield from (f"- {told['attempts']}", *(f"  - {attempt}" for attempt in script.attempts))
+        yield from (f"- {texts['attempts']}", *(f"  - {attempt}" for attempt in script.attempts))
 
 
 class Manner:

@@ -19,7 +19,7 @@ from pytest_mapsat.model import MANNERS, Case, Check, Trajectory, Turn, Usage, U
 from pytest_mapsat.reading import agrees
 from pytest_mapsat.suite import lint, open_suite
 from pytest_mapsat.users import ScriptedUser, UserBrokenError, UserMove, audit, make_user
-from pytest_mapsat.users.user import PATTERNS, facts_of, read, stock_of
+from pytest_mapsat.users.heard import PATTERNS, facts_of, read, stock_of
 
 NOW = "2026-05-26T18:00"
 #: By language: questions, each with the phrase that an answer goes by, some answers, and a wrong one.
