@@ -305,6 +305,20 @@ _TABLE = (
         changes="run",
         fields=("sample", "sample_by", "sample_seed"),
     ),
+    Option(
+        "faults",
+        "LIST",
+        "run each case again with a fault in the first call of each of its tools: timeout, server_error, rate_limit, refused, slow, empty, cut, stale, lost_reply, "
+        "several by comma, or all of them but slow",
+        changes="run",
+    ),
+    Option(
+        "manners",
+        "LIST",
+        "run each case again with a user of each manner that suits its script: terse, rambling, impatient, changes_mind, corrects, other_first, misspells, mixes, "
+        "wrong_figure, several by comma, or all of them",
+        changes="run",
+    ),
     Option("shard", "I/N", "run one part of the cases, such as 2/8; mapsat merge joins the parts", changes="run"),
     Option("save", "PATH", "write the run file; PATH.journal keeps every finished episode", kind="path"),
     Option(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Context,
         ExpectedTool,
         Interaction,
+        MannerName,
         Membership,
         Message,
         OracleTurn,
@@ -46,6 +47,8 @@ class User:
         cannot_act: what it says where it is told to do something.
         goodbye: its last words.
         leaves: whether it ends the dialogue once all its answers are given.
+        manner: how it speaks, as in YAML: ``["terse", {"impatient": 3}]``.
+        attempts: what it says, one after the other, where it would end the dialogue.
         may: what a user that is a model may do besides answering.
         prompt: what such a user is told besides.
         intent: what it is after.
@@ -59,6 +62,8 @@ class User:
     cannot_act: str = ""
     goodbye: str = ""
     leaves: bool = False
+    manner: MannerName | Sequence[MannerName | Mapping[str, int]] = ()
+    attempts: Sequence[str] = ()
     may: Sequence[Literal["volunteer", "act", "go_on"]] = ()
     prompt: str = ""
     intent: str = ""

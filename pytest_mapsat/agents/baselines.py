@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
@@ -86,19 +87,42 @@ class _Prepared(Conversation):
         return next(self._replies)
 
 
+def _passes_by(case: Case, tool: str, number: int) -> bool:
+    """Return whether a call fails that succeeds if it is made again; one is not made again whose reply alone is lost or late."""
+    return any(
+        fault.tool == tool
+        and fault.call != "every"
+        and fault.hits(number)
+        and fault.error not in ("slow", "lost_reply")
+        for fault in case.world.faults
+    )
+
+
 def _play_dialogue(case: Case, name: str, dialogue: Dialogue | None, toolbox: Toolbox) -> Iterator[Reply]:
-    """Make the tool calls of a fixed dialogue and yield its replies; the last reply carries the output."""
+    """Make the tool calls of a fixed dialogue and yield its replies; the last reply carries the output.
+
+    The oracle asks a user again that does not answer at once, and holds to its last reply while a user with a manner goes on.
+    """
     if dialogue is None:
         raise InfrastructureError(f"baseline:{name} plays in runs and in mapsat lint --baselines only")
     turns, output = dialogue
+    user = case.truth.user
+    asks_twice = name == "oracle" and not user.manners.isdisjoint(("changes_mind", "other_first"))
     if not turns:
         raise InfrastructureError(f"case {case.id} has no oracle dialogue (truth.oracle)")
+    made: Counter[str] = Counter()
     for number, turn in enumerate(turns, start=1):
         for call in turn.calls:
+            made[call.tool] += 1
+            while name == "oracle" and _passes_by(case, call.tool, made[call.tool]):
+                toolbox.call(call.tool, dict(call.arguments))
+                made[call.tool] += 1
             toolbox.call(call.tool, dict(call.arguments))
         yield Reply(turn.say, output=dict(output) if output and number == len(turns) else None)
-    while name != "oracle":
-        yield Reply(turns[-1].say)
+        if asks_twice and number < len(turns):
+            yield Reply(turn.say)
+    while name != "oracle" or user.manner or user.attempts:
+        yield Reply(turns[-1].say, output=dict(output) if output and name == "oracle" else None)
     raise InfrastructureError(
         f"case {case.id}: the user goes on after all {len(turns)} replies of the oracle dialogue (truth.oracle)"
     )

@@ -189,6 +189,7 @@ class Agreements:
             [
                 [{**step.arguments, **item} for item in islice(_objects(step.result), _MOST_OBJECTS)]
                 for step in self._steps[:at]
+                if not step.unheard
             ]
         ]
         with suppress(MapsatError):  # where it is not known, what the results say is all
@@ -293,6 +294,8 @@ class _Question:
         self._own = StatedRow(tuple(self._arguments), self._language)
         self._known = [self._own, *self._rows[self._called : self._called + 1]]
         told = fold_phrase("\n".join((*(turn.text for turn in turns[:answer] if turn.role == "user"), *given)))
+        for first, say in context.taken_back:
+            told = told.replace(fold_phrase(first), " ") if fold_phrase(say) in told else told
         # "Not from the savings" is no word for the savings.
         self._told = "\n".join(
             match[0] for match in _CLAUSE.finditer(told) if not asks.exclusion_in(match[0], asks=False)

@@ -459,7 +459,12 @@ class JudgedDialogue:
     @cached
     def evidence(self) -> KnownEvidence:
         """All evidence known in the dialogue, by thing and role."""
-        return evidence(self.trajectory, self.tools, self.visible, self.money)
+        return evidence(self.trajectory, self.tools, self.visible, self.money, self.taken_back)
+
+    @property
+    def taken_back(self) -> tuple[tuple[str, str], ...]:
+        """The wrong words of a user with such a manner, each with the right ones."""
+        return self.case.truth.user.taken_back if self.case is not None else ()
 
     def explained(self, document: Document) -> FigureExplainer:
         """Return the object that looks for sources of this reply's figures in all evidence known at that time."""

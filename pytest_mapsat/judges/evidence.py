@@ -70,6 +70,7 @@ class Source(NamedTuple):
         call: index in ``Trajectory.calls``; -1 where no tool gave it.
         tool: name of the tool, or empty.
         path: dotted path in the result, or "query", "history", ...
+        until: index of the turn in which the user takes it back; -1: it holds.
     """
 
     origin: Origin
@@ -77,6 +78,11 @@ class Source(NamedTuple):
     call: int = -1
     tool: str = ""
     path: str = ""
+    until: int = -1
+
+
+#: The source of what the user has taken back, for reasons of verdicts.
+_TAKEN_BACK = Source("tool", -1, tool="taken back by the user")
 
 
 class KnownFigure(NamedTuple):
@@ -155,10 +161,15 @@ class KnownEvidence:
         return all(tool is not None and next(tool.undeclared(result), None) is None for tool, result in self.results)
 
     def by(self, turn: int) -> KnownEvidence:
-        """Return only the evidence known by a turn."""
+        """Return only the evidence known by a turn; what the user has taken back by then supports nothing and contradicts nothing."""
         fields = {name: getattr(self, name) for name in ("figures", "times", "points", "identities")}
         known: dict[str, Any] = {
-            name: tuple(each for each in all_ if each.source.turn <= turn) for name, all_ in fields.items()
+            name: tuple(
+                each if not 0 <= each.source.until <= turn else each._replace(subject=(), source=_TAKEN_BACK)
+                for each in all_
+                if each.source.turn <= turn
+            )
+            for name, all_ in fields.items()
         }
         return self if known == fields else replace(self, **known)
 
@@ -386,7 +397,11 @@ _QUOTED = re.compile(r"[「『“\"《]([^「」『』“”\"《》。！？!?�
 
 
 def evidence(
-    trajectory: Trajectory, tools: Mapping[str, Tool], visible: Visible | None, money: Vocabulary | None = None
+    trajectory: Trajectory,
+    tools: Mapping[str, Tool],
+    visible: Visible | None,
+    money: Vocabulary | None = None,
+    taken_back: Sequence[tuple[str, str]] = (),
 ) -> KnownEvidence:
     """Return all evidence known in a dialogue: from results, context, memory and the user.
 
@@ -395,14 +410,21 @@ def evidence(
         tools: the suite's tools by name; a tool that declares nothing gives nothing.
         visible: what the agent was shown of the case.
         money: says the suite's currency.
+        taken_back: the wrong words of a user with such a manner, each with the right ones.
     """
     gathering = _Gathering(visible, money)
     source = Source("context", -1, path="memory")
     gathering.texts += [(source, line, (USER,)) for text in remembered_in(trajectory) for line in text.splitlines()]
-    number = -1
-    for index, turn in enumerate(trajectory.turns):
+    number, turns = -1, trajectory.turns
+    for index, turn in enumerate(turns):
         if turn.role == "user" and not (visible and index == 0 and turn.text == visible.query):
-            gathering.texts.append((Source("user", index, path="text"), turn.text, (USER,)))
+            text = turn.text
+            for first, say in taken_back:
+                later = (at for at in range(index, len(turns)) if turns[at].role == "user" and say in turns[at].text)
+                if first in text and (until := next(later, -1)) >= 0:
+                    text = text.replace(first, " ")
+                    gathering.texts.append((Source("user", index, path="text", until=until), first, (USER,)))
+            gathering.texts.append((Source("user", index, path="text"), text, (USER,)))
         for step in turn.steps if turn.role == "agent" else ():
             number += step.kind == "call"
             if step.kind == "call" and step.status == "ok":

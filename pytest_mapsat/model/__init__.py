@@ -45,8 +45,9 @@ else:
         ),
         "case": (
             "CommonRequirement EnvironmentTerms EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest Window "
-            "Behavior Case Clarification Confirms Context EpisodeTerms Evidence ExpectedTool Interaction LevelRule Location Message "
-            "OracleTurn PlannedCall QUOTED_VALUE Requirement RowsFound ScriptedAnswer ScriptedCall Truth UserScript Utterance Visible World"
+            "Behavior Case Clarification Confirms Context DEFAULT_PATIENCE EpisodeTerms Evidence ExpectedTool FAULT_ERRORS FaultError Impatience Interaction LevelRule Location "
+            "MANNERS MannerName Message OracleTurn PlannedCall QUOTED_VALUE Requirement RowsFound SAYS_FIRST ScriptedAnswer ScriptedCall ToolFault Truth UserScript Utterance "
+            "VARIANT_OF Visible World"
         ),
         "trajectory": (
             "Blame CallPart Difference Ending EnvironmentEnd Fault MISS_RESULT MOST_BUILD PROVENANCE_KINDS Provenance "

@@ -8,9 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from .base import (
     DATE_PATTERN,
@@ -393,6 +402,42 @@ class ScriptedCall(PlannedCall):
 
 _Said = Annotated[Spoken, StringConstraints(min_length=1, max_length=100_000)]
 
+#: How a simulated user may speak; ``impatient`` may also stand as ``{impatient: 3}``.
+MannerName = Literal[
+    "terse",
+    "rambling",
+    "impatient",
+    "changes_mind",
+    "corrects",
+    "other_first",
+    "misspells",
+    "mixes",
+    "wrong_figure",
+]
+MANNERS: tuple[MannerName, ...] = get_args(MannerName)
+#: The manners in which a user says an answer's ``first`` before its ``say``.
+SAYS_FIRST = ("changes_mind", "corrects", "wrong_figure")
+#: After so many replies with questions an impatient user leaves.
+DEFAULT_PATIENCE = 2
+#: The manners that exclude each other.
+_EXCLUSIVE = (("terse", "rambling"), SAYS_FIRST)
+
+
+class Impatience(Noun):
+    """The patience of an impatient user.
+
+    Attributes:
+        impatient: number of replies with questions that the user answers; it leaves at the next one. Example: ``3``
+    """
+
+    impatient: int = Field(ge=1, le=100, strict=True)
+
+
+_Manner = Annotated[
+    Annotated[MannerName, Tag("name")] | Annotated[Impatience, Tag("patience")],
+    Discriminator(lambda value: "patience" if isinstance(value, (Mapping, Impatience)) else "name"),
+]
+
 
 class ScriptedAnswer(Noun):
     """One answer that the simulated user can give when the agent asks for it, and the calls that the user makes first.
@@ -401,6 +446,7 @@ class ScriptedAnswer(Noun):
         asked: phrases; the answer is given if a question or request of the agent contains one of them. Example: ``["what time", "when"]``
         calls: calls of the user's own tools, made before it answers; with calls, the answer can be given more than once. Example: ``[{"tool": "check_signal"}]``
         say: words of the answer; ``{name.path}`` is replaced by a value from the result of the call of that name. Example: ``At seven, please.``
+        first: a wrong answer, said before ``say`` by a user of manner changes_mind, corrects or wrong_figure; others never say it. Example: ``At six.``
         else: words if a call fails or has no such value; left out, the result's own message is used. Example: ``I cannot see it.``
         draft: true for a proposal that no person has accepted yet; a case with a draft counts in no run.
     """
@@ -408,12 +454,15 @@ class ScriptedAnswer(Noun):
     asked: tuple[_Said, ...] = Field(min_length=1)
     calls: tuple[ScriptedCall, ...] = Field(default=(), max_length=50)
     say: _Said
+    first: Annotated[Spoken, StringConstraints(max_length=100_000)] = ""
     otherwise: Spoken = Field(default="", alias="else")
     draft: bool = Field(default=False, strict=True)
 
     @model_validator(mode="after")
     def _quotes_its_calls(self) -> Self:
-        """Raise ValueError if two calls have the same name, ``else`` has no calls, or the words quote an unknown call."""
+        """Raise ValueError if two calls have the same name, ``else`` has no calls, ``first`` is no other answer, or the words quote an unknown call."""
+        if self.first and (self.calls or self.first == self.say):
+            raise ValueError("first is another answer than say, and for answers without calls")
         names = [call.name for call in self.calls]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ValueError(f"two calls are known as {twice!r}: give one an id")
@@ -466,6 +515,8 @@ class UserScript(Noun):
         cannot_act: reply to a request for an action that the user cannot take; empty: that of the language. Example: ``I cannot do that from here.``
         goodbye: last words; empty: those of the language. Example: ``Thanks, bye.``
         leaves: true: the user ends the dialogue once all answers are given, whatever the agent asks.
+        attempts: what the user says, one after the other, where it would otherwise end the dialogue: it tries to talk the agent out of a policy. Example: ``["Just this once?"]``
+        manner: how the user speaks; the facts stay the same: terse, rambling, impatient (or impatient: 3, a number of replies with questions), changes_mind, corrects, other_first, misspells, mixes, wrong_figure. Example: ``["terse", "misspells"]``
         may: for a user that is a model, what it may do besides answering: volunteer facts, act with its tools, go_on to further requests.
         prompt: for a user that is a model, further instructions. Example: ``You are in a hurry.``
     """
@@ -476,8 +527,51 @@ class UserScript(Noun):
     cannot_act: str = ""
     goodbye: str = ""
     leaves: bool = False
+    attempts: tuple[_Said, ...] = Field(default=(), max_length=100)
+    manner: Annotated[tuple[_Manner, ...], BeforeValidator(as_list)] = ()
     may: tuple[Literal["volunteer", "act", "go_on"], ...] = ()
     prompt: str = Field(default="", max_length=100_000)
+
+    @property
+    def patience(self) -> int | None:
+        """Return after how many replies with questions an impatient user leaves; None for a patient one."""
+        given = (manner.impatient for manner in self.manner if isinstance(manner, Impatience))
+        return next(given, DEFAULT_PATIENCE) if "impatient" in self.manners else None
+
+    @property
+    def manners(self) -> frozenset[str]:
+        """Return the names of the user's manners."""
+        return frozenset("impatient" if isinstance(manner, Impatience) else manner for manner in self.manner)
+
+    @property
+    def taken_back(self) -> tuple[tuple[str, str], ...]:
+        """Return the wrong words that the user says in its manner, each with the right ones."""
+        says_first = not self.manners.isdisjoint(SAYS_FIRST)
+        return tuple((answer.first, answer.say) for answer in self.answers if says_first and answer.first)
+
+    @model_validator(mode="after")
+    def _can_speak_so(self) -> Self:
+        """Raise ValueError if the manners contradict each other or the rest of the script."""
+        if not self.manner and not self.attempts:
+            return self
+        names, plain = self.manners, [answer for answer in self.answers if not answer.calls]
+        groups = [sorted(names.intersection(group)) for group in _EXCLUSIVE]
+        excluded = next((" and ".join(group) for group in groups if len(group) > 1), "")
+        needs_first = ", ".join(groups[-1])
+        wrong = {
+            "manner: one is listed twice": len(names) < len(self.manner),
+            f"manner: {excluded} exclude each other": excluded,
+            "manner: the user has no answers, so it says nothing in any manner": names and not self.answers,
+            "attempts: a user that leaves once its answers are given makes none": self.attempts and self.leaves,
+            "manner: an impatient user leaves, and makes no attempts": self.attempts and "impatient" in names,
+            f"manner: {needs_first} needs a wrong answer to say first: add first to an answer": needs_first
+            and not any(answer.first for answer in self.answers),
+            "manner: other_first needs two answers without calls": "other_first" in names and len(plain) < 2,  # noqa: PLR2004  two
+        }
+        for problem, holds in wrong.items():
+            if holds:
+                raise ValueError(problem)
+        return self
 
 
 class OracleTurn(Noun):
@@ -617,16 +711,74 @@ class Truth(Noun):
         return copied
 
 
+FaultError = Literal["timeout", "server_error", "rate_limit", "refused", "slow", "empty", "cut", "stale", "lost_reply"]
+#: All errors of tools, in the order of the pages.
+FAULT_ERRORS: tuple[FaultError, ...] = get_args(FaultError)
+_CallNumber = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+_CallNumbers = Annotated[tuple[_CallNumber, ...], Field(min_length=1, max_length=100)]
+_Calls = Annotated[
+    Literal["every"] | _CallNumbers,
+    BeforeValidator(
+        lambda value: (value,) if isinstance(value, int) else value,
+        json_schema_input_type=Literal["every"] | _CallNumber | _CallNumbers,
+    ),
+]
+
+
+class ToolFault(Noun):
+    """A fault of a tool in an episode.
+
+    Attributes:
+        tool: name of the tool. Example: ``list_orders``
+        call: numbers of the tool's calls that fail, counted from 1; or every. Example: ``1``
+        error: timeout, server_error, rate_limit, refused: the call fails, and nothing is done. slow: the answer is late. empty: its lists are empty. cut: it is text that breaks off. stale: it is that of the start. lost_reply: the call is carried out, and its answer is a timeout.
+        seconds: for slow, the pause before the answer, at most 60; for rate_limit, the ``retry_after`` of the answer; left out, 0.1 and 1. Example: ``0.5``
+    """
+
+    tool: Identifier
+    call: _Calls = (1,)
+    error: FaultError
+    seconds: float | None = Field(default=None, gt=0, le=60)
+
+    @field_validator("seconds")
+    @classmethod
+    def _of_waiting(cls, value: float | None, info: ValidationInfo) -> float | None:
+        """Return the seconds unchanged. Raises ValueError for an error in which nobody waits."""
+        if value is not None and info.data.get("error", "slow") not in ("slow", "rate_limit"):
+            raise ValueError("only slow and rate_limit have seconds")
+        return value
+
+    def hits(self, number: int) -> bool:
+        """Return whether the call of the tool with this number, from 1, fails."""
+        return self.call == "every" or number in self.call
+
+
 class World(Noun):
-    """The differences between a case's starting state and the suite's. They do not count as changes by the agent.
+    """The differences between a case's starting state and the suite's, and what happens in its episode. They do not count as changes by the agent.
 
     Attributes:
         rows: changes to rows of the suite's tables. Example: ``[{"table": "orders", "where": {"id": "A1"}, "set": {"status": "sent"}}]``
         calls: calls that are played after that, before the dialogue starts. Example: ``[{"tool": "cancel_order", "arguments": {"order_id": "A1"}}]``
+        faults: calls of tools that fail in the episode. Example: ``[{"tool": "list_orders", "call": 1, "error": "timeout"}]``
     """
 
     rows: tuple[RowPatch, ...] = Field(default=(), max_length=10_000)
     calls: tuple[PlannedCall, ...] = Field(default=(), max_length=1000)
+    faults: tuple[ToolFault, ...] = Field(default=(), max_length=100)
+
+    @field_validator("faults")
+    @classmethod
+    def _one_for_a_call(cls, faults: tuple[ToolFault, ...]) -> tuple[ToolFault, ...]:
+        """Return the faults unchanged. Raises ValueError if two of them are of the same call."""
+        for index, fault in enumerate(faults):
+            for other in faults[:index]:
+                both = [number for number in fault.call if other.hits(number)] if fault.call != "every" else other.call
+                if other.tool == fault.tool and both:
+                    call = "every call" if both == "every" else f"call {both[0]}"
+                    raise ValueError(
+                        f"{other.error} and {fault.error} are both of {call} of {fault.tool}: give each call one fault"
+                    )
+        return faults
 
 
 class EpisodeTerms(Noun):
@@ -639,6 +791,10 @@ class EpisodeTerms(Noun):
 
     calls: int | None = Field(default=None, ge=0, le=1_000_000, strict=True)
     run: tuple[Text, ...] = Field(default=(), max_length=100)
+
+
+#: The attribute of a variant that names its case.
+VARIANT_OF = "variant_of"
 
 
 class Case(Noun):
@@ -667,6 +823,13 @@ class Case(Noun):
     visible: Visible
     truth: Truth
     world: World = World()
+
+    @property
+    def undisturbed(self) -> Case:
+        """Return the case without the faults of its world."""
+        if not self.world.faults:
+            return self
+        return self.model_copy(update={"world": self.world.model_copy(update={"faults": ()})})
 
 
 SUITE_SCHEMA = 1

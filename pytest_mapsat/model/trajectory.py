@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr
 
 from .base import Json, JsonObject, Noun, digest, same, shown
 
-ProvenanceKind = Literal["exact", "computed", "near", "composed", "recorded", "reported", "miss"]
+ProvenanceKind = Literal["exact", "computed", "near", "composed", "recorded", "reported", "miss", "fault"]
 PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
 #: ``ok`` answered; ``miss`` nothing answers; ``refused`` the sandbox will not do it; ``error`` the arguments do not fit, or there is no such tool or row;
 #: ``over_limit`` the calls of the episode are used up; ``unknown`` a record made elsewhere does not tell.
@@ -57,7 +57,7 @@ class Provenance(Noun):
     """The source of the answer to one call.
 
     Attributes:
-        kind: exact, near: a recording. composed: several recordings. computed: data of the sandbox. recorded: a recorded dialogue. reported: a tool of the agent's own. miss: nowhere.
+        kind: exact, near: a recording. composed: several recordings. computed: data of the sandbox. recorded: a recorded dialogue. reported: a tool of the agent's own. miss: nowhere. fault: a fault of the case's world; the note names it.
         recording: key of the recording that answered, or of the nearest one for a miss; empty if there is none. Example: ``list_orders/5b8e0c2d``
         differences: arguments in which the recording differs from the call. Example: ``[{"parameter": "query"}]``
         candidates: number of conflicting recordings that could have answered. Example: ``1``
@@ -168,6 +168,16 @@ class Step(Noun):
     writes: str = ""
     agent: str = ""
     unknown: tuple[CallPart, ...] = ()
+
+    @property
+    def fault(self) -> str:
+        """Return the error of the fault that hit the call; empty if none did."""
+        return self.provenance.note.partition(",")[0] if self.provenance and self.provenance.kind == "fault" else ""
+
+    @property
+    def unheard(self) -> bool:
+        """Return whether a fault kept the tool's own answer from the caller."""
+        return self.fault != "" and (self.status != "ok" or self.fault == "lost_reply")
 
 
 def status_of(result: Json) -> Literal["ok", "miss", "error"]:

@@ -267,7 +267,7 @@ def _quotes(case: Case, suite: Suite, played: Trajectory | None) -> Iterator[Rem
 
 def _answers(case: Case, suite: Suite, calls: Sequence[PlannedCall]) -> list[tuple[str, Json]]:
     """Return the answered calls of a list, made in a fresh sandbox: tool and result."""
-    sandbox = make_sandbox(case, suite, misses=True)
+    sandbox = make_sandbox(case.undisturbed, suite, misses=True)
     answers = [(call.tool, sandbox.call(call.tool, dict(call.arguments))) for call in calls]
     return [(tool, answer.result) for tool, answer in answers if answer.status == "ok"]
 

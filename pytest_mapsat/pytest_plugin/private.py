@@ -33,6 +33,20 @@ def is_overridden(node: pytest.Collector, fixture: str) -> bool:
         return True
 
 
+def item_again(item: pytest.Function, ending: str) -> pytest.Function:
+    """Return an item that runs the test of another one, with the same parameters, under another name."""
+    name = f"{item.name.removesuffix(']')}-{ending}]" if item.name.endswith("]") else f"{item.name}[{ending}]"
+    again: pytest.Function = type(item).from_parent(
+        item.parent,
+        name=name,
+        callspec=item.callspec,
+        callobj=item.obj,
+        fixtureinfo=item._fixtureinfo,  # noqa: SLF001
+        originalname=item.originalname,
+    )
+    return again
+
+
 #: What an item makes when somebody asks for it.
 _ON_DEMAND = ("extra_keyword_matches", "user_properties", "_report_sections")
 

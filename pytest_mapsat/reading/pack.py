@@ -48,6 +48,8 @@ _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 #: So many values are named where one is not known.
 _SHOWN_VALUES = 20
 _SCALED = re.compile(r"(?P<unit>[a-z_:]+)\*(?P<scale>[0-9.]+)")
+#: The file of a language that says how simulated users speak: nothing is read by it.
+_OF_USERS = "manners.yaml"
 #: The currency whose words are those of money in the files of the languages.
 YUAN = "CNY"
 #: The unit of sums in the suite's own currency, whatever it is, and of those in any other.
@@ -273,7 +275,7 @@ def _files(language: str) -> tuple[Mapping[str, Any], ...]:
     entries = [
         entry for folder in (_room(), _room() / language) for entry in sorted(folder.iterdir(), key=attrgetter("name"))
     ]
-    return tuple(_content(entry) for entry in entries if entry.name.endswith(".yaml"))
+    return tuple(_content(entry) for entry in entries if entry.name.endswith(".yaml") and entry.name != _OF_USERS)
 
 
 @cache

@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby, islice
 
 from pytest_mapsat.metrics import CaseRow, by_key, case_rows, mean_span, memberships, votes_agree
 from pytest_mapsat.model import (
@@ -41,6 +42,7 @@ from .view import (
     mean_text,
     metric_title,
     metric_word,
+    recovery_rows,
     row_name,
     sample_text,
     seconds_text,
@@ -212,6 +214,12 @@ class _Summary:
             if (span := short_mean_text(self._run.summary.get(other), "–"))
         ]
         self._joined("", parts)
+        by_attribute = groupby(recovery_rows(self._run), key=lambda row: row[0].partition(" ")[0])
+        # All together, and the kind that costs most.
+        rows = chain.from_iterable(islice(rows, 2) for _, rows in by_attribute)
+        for number, (kind, recovery, interval, cases) in enumerate(rows):
+            text = f"{kind}  {recovery} of plain, {cases} case{'s' * (cases != 1)}"
+            self._apart("" if number else "recovery", text, f"95 %: {interval}" if interval else "")
 
     def _why_open(self, name: str, mean: Aggregate) -> str:
         """Return why a mean has bounds: labels are undecided, or a judge that reads prose misreads some answers."""

@@ -91,6 +91,20 @@ def leading(run: Run) -> str:
     return next(iter(gated_metrics(run)), "")
 
 
+def recovery_rows(run: Run) -> list[tuple[str, str, str, int]]:
+    """Return a row for each kind of variant, that which costs most first: its name, the recovery, its interval and the number of cases."""
+
+    def place(row: tuple[str, Aggregate]) -> tuple[str, bool, float]:
+        """Return the place of a row: all variants of an attribute together, then each kind by its recovery; an undecided one is last."""
+        attribute, _, kind = row[0].partition(" ")
+        return attribute, bool(kind), float("inf") if row[1].mean is None else row[1].mean
+
+    return [
+        (printable(name), mean_text(mean) or "undecided", interval_text(mean), mean.n + mean.undecided)
+        for name, mean in sorted(run.variants.items(), key=place)
+    ]
+
+
 def sample_text(manifest: RunManifest) -> str:
     """Return in words the size of a sample of the suites and how it was drawn; empty for a run of all cases."""
     if not manifest.options.sample:

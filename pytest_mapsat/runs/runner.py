@@ -431,6 +431,11 @@ def grade(
             scorecard that nothing is computed for, such as ``nodeid`` and ``line``.
     """
     started = perf_counter()
+    known = {"stamp": noun_digest(case), **known}
+    if case.world.faults:
+        from pytest_mapsat.judges.faults import with_fault_policies  # noqa: PLC0415 (few cases have faults)
+
+        case, decided = with_fault_policies(case, trajectory, decided)
     verdict = judge.judge(case, trajectory) if decided is None else judge.judge(case, trajectory, decided)
     if seconds is not None:
         known["timing"] = _timing(trajectory, seconds, perf_counter() - started)
@@ -455,7 +460,7 @@ def grade(
             for requirement in case.truth.by_kind
         ),
         dialogue=dialogue,
-        **{"stamp": noun_digest(case), **known},
+        **known,
     )
 
 
@@ -489,7 +494,7 @@ def in_profile_setting(case: Case, suite: Suite) -> Case:
     profiles = {name for name, tool in suite.tools.items() if tool.profile}
     if not profiles:
         return case
-    sandbox = make_sandbox(case, suite)
+    sandbox = make_sandbox(case.undisturbed, suite)
     results: dict[str, dict[str, JsonObject]] = {}
     for name, arguments in _profile_calls(case, suite, profiles):
         answer = sandbox.call(name, arguments)

@@ -330,7 +330,7 @@ def play_reference(case: Case, suite: SandboxSuite) -> ReferenceEnd | None:
 
 def _played(case: Case, suite: SandboxSuite, calls: Sequence[PlannedCall]) -> ReferenceEnd:
     """Make planned calls in a fresh sandbox and return their changes; stop at the first failure."""
-    sandbox, problem = make_sandbox(case, suite), ""
+    sandbox, problem = make_sandbox(case.undisturbed, suite), ""
     changes: list[RowChange] = []
     for number, call in enumerate(calls, 1):
         answer = sandbox.call(call.tool, call.arguments)

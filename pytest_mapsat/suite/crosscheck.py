@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 from pytest_mapsat.formats import DataPath
 from pytest_mapsat.model import (
+    FAULT_ERRORS,
     KINDS,
     Bound,
     CallPattern,
@@ -22,6 +23,7 @@ from pytest_mapsat.model import (
     EndState,
     Exempt,
     ExpectedTool,
+    FaultError,
     Matches,
     Noun,
     Number,
@@ -33,6 +35,7 @@ from pytest_mapsat.model import (
     ScriptedCall,
     SuiteManifest,
     Tool,
+    UserScript,
     World,
     did_you_mean,
     mismatches,
@@ -51,6 +54,11 @@ TOOL_NAMERS: frozenset[type[Noun]] = frozenset(
     {ExpectedTool, Calls, CallPattern, Recommends, Bound, Output, PlannedCall, ScriptedCall}
 )
 OF_OUTPUT: frozenset[type[Noun]] = frozenset({Output, Matches})
+#: The errors that a tool may have, by its effect: only what is read can be stale, and only the reply to a write is missed where it is lost.
+ERRORS_OF: Mapping[str, tuple[FaultError, ...]] = {
+    "read": tuple(error for error in FAULT_ERRORS if error != "lost_reply"),
+    "write": tuple(error for error in FAULT_ERRORS if error not in ("empty", "cut", "stale")),
+}
 #: Where bound values of a call may stand: in ``match`` of an expected tool.
 _HOPS, _MATCH = ("truth", "tools"), 3
 #: All that ``errors_of`` looks at: a truth is walked once for all of its rules.
@@ -151,6 +159,12 @@ def _world(case: Case, tools: Mapping[str, Tool], tables: Mapping[str, Table]) -
             )
     for index, call in enumerate(case.world.calls):
         yield from _tool_named(call.tool, ("world", "calls", index, "tool"), tools, "anyone")
+    for index, fault in enumerate(case.world.faults):
+        place = ("world", "faults", index)
+        yield from _tool_named(fault.tool, (*place, "tool"), tools, "anyone")
+        if fault.tool in tools and fault.error not in (errors := ERRORS_OF[tools[fault.tool].effect]):
+            message = f"found {fault.error}, expected an error of a tool that {tools[fault.tool].effect}s: {', '.join(errors)}"
+            yield _error("fault", (*place, "error"), message)
 
 
 def _error(rule: str, place: DataPath, message: str, hint: str = "") -> Remark:
@@ -274,6 +288,7 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             hint = "write confirms: no; words of your own for a no: {when: [...], else: ...}, or an answer"
             message = f"found {shown(confirms.say)}, which declines: say is what the user agrees with"
             yield _error("declining", ("truth", "user", "confirms", "say"), message, hint)
+    yield from _of_manner(case, manifest)
     yield from _of_interactions(case, carries=manifest.carry is not None)
     schema = case.visible.output_schema
     asked = schema.get("properties", {})
@@ -284,6 +299,31 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             yield _error("output", place, "the case does not ask for this", hint)
         for wrong in mismatches(asked.get(name, {}), value):
             yield _error("output", place, wrong, "visible.output_schema says what is asked for")
+
+
+def _of_manner(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
+    """Yield errors if the user of a case cannot speak in its manner: it is silent, or states no wrong figure."""
+    user = case.truth.user
+    if (user.manner or user.attempts) and manifest.episode.user == "silent":
+        message = "the suite's user is silent, and says nothing in any manner"
+        yield _error("manner", ("truth", "user"), message, "leave out episode.user in suite.yaml")
+    if "wrong_figure" in user.manners and not says_figures(user, case.language):
+        message = "wrong_figure needs a first with a figure or time other than that of its say"
+        yield _error("manner", ("truth", "user", "manner"), message, "changes_mind takes any words")
+
+
+def says_figures(user: UserScript, language: str) -> bool:
+    """Return whether an answer of a script has a ``first`` that states a figure or time, and another than its ``say``."""
+    from pytest_mapsat.reading import lexicon_of, read  # noqa: PLC0415 (few cases have such a user)
+
+    def figures(text: str) -> set[object]:
+        """Return the figures and times in a text."""
+        document = read(text, language=language, lexicon=lexicon_of(()))
+        return {(each.unit, each.low, each.high) for each in document.quantities} | {
+            each.minutes for each in document.times
+        }
+
+    return any(figures(first) - figures(say) for first, say in user.taken_back)
 
 
 def _of_interactions(case: Case, *, carries: bool) -> Iterator[Remark]:

@@ -44,7 +44,7 @@ def make_user(spec: str, case: Case, *, client: ModelClient | None = None, trial
     if spec == "silent":
         return SilentUser()
     if spec == "scripted":
-        return ScriptedUser(case.truth.user, language=case.language)
+        return ScriptedUser(case.truth.user, language=case.language, seed=case.id)
     if client is None:
         raise UsageError(f"user {spec!r}: models are asked in a run only, with --mapsat-agent")
     from .modelled import ModelUser  # noqa: PLC0415 (only where a model is the user)

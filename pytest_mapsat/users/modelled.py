@@ -9,23 +9,11 @@ from typing import cast
 from pytest_mapsat.llm import Answer, ModelError, Voice, prompt
 from pytest_mapsat.model import Case, Ending, JsonObject, Turn, Usage, digest, total_usage
 
-from .user import (
-    NO_HANDS,
-    Hands,
-    Script,
-    Slip,
-    UserBrokenError,
-    UserMove,
-    last_words,
-    liberties,
-    out_of_turn,
-    read,
-    wording_slips,
-    words,
-)
+from .heard import last_words, liberties, read, words
+from .user import NO_HANDS, Hands, Script, Slip, UserBrokenError, UserMove, out_of_turn, wording_slips
 
 #: The prompts of each spec, for the manifest.
-USER_PROMPTS: Mapping[str, tuple[str, ...]] = {"llm": ("user", "user_again", "user_free")}
+USER_PROMPTS: Mapping[str, tuple[str, ...]] = {"llm": ("user", "user_again", "user_free", "user_manner")}
 _ENDINGS = ("no", "done", "stalled")
 #: How often a model may break the rules in one turn; the last time breaks the episode.
 _CHANCES = 2
@@ -74,6 +62,12 @@ class ModelUser:
         self._prompt = truth.user.prompt
         self._known = [truth.persona, truth.intent, self._prompt, *self._script.said]
         self._known += [message.text for message in self._opening]
+        self._manner = ""
+        if truth.user.manner or truth.user.attempts:
+            from .manner import instructions  # noqa: PLC0415 (few users have one)
+
+            lines = instructions(truth.user, case.language)
+            self._manner = "\n\n" + prompt("user_manner", case.language).fill(manner="\n".join(lines))
         self._about = {
             "persona": truth.persona or "-",
             "intent": truth.intent or case.visible.query,
@@ -135,7 +129,7 @@ class ModelUser:
         else:
             instructions = prompt("user", self._language).fill(fence=fence, **self._about)
         return [
-            {"role": "system", "content": instructions},
+            {"role": "system", "content": instructions + self._manner},
             {"role": "user", "content": f"{fence}\n{dialogue}\n{fence}"},
         ]
 
@@ -173,8 +167,11 @@ class ModelUser:
         """Yield the slips of a message: out of turn, wrong words, inventions, and departures from the script."""
         ends = end != "no"
         # Who may act is told things that no question asks for, and says what came of them.
-        yield from out_of_turn(read(heard, self._language), ends=ends, free=bool(self._may))
-        yield from wording_slips(message, asks="go_on" in self._may)
+        free = bool(self._may) or self._script.may_speak(turns)
+        if not (ends and self._script.may_leave(turns)):
+            yield from out_of_turn(read(heard, self._language), ends=ends, free=free)
+        asks = "go_on" in self._may or self._script.attempts_in(message)
+        yield from wording_slips(message, asks=asks, rambles="rambling" in self._script.manners)
         yield from self._script.invented(message, [*self._known, *(turn.text for turn in turns)])
         yield from self._script.departed(turns, message, ends=ends)
 

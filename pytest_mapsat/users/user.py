@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
-from functools import lru_cache
-from importlib.resources import files
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-import yaml
-
-from pytest_mapsat.llm import own_language
 from pytest_mapsat.model import (
     QUOTED_VALUE,
     USER,
@@ -37,18 +31,23 @@ from pytest_mapsat.model import (
     user_name,
     values_at,
 )
-from pytest_mapsat.reading import (
-    Document,
-    Span,
-    agrees,
-    fold_phrase,
-    go_ahead_requests,
-    lexicon_of,
-    open_page,
-    read_names,
+from pytest_mapsat.reading import Span, agrees, fold_phrase
+from pytest_mapsat.sandbox import unknown_tool
+
+from .heard import (
+    PATTERNS,
+    READ_CHARS,
+    MessageReading,
+    SaidFact,
+    facts_of,
+    last_words,
+    mentions,
+    order_pattern,
+    read,
+    stock_of,
+    wants_something,
+    words,
 )
-from pytest_mapsat.reading import read as read_reply
-from pytest_mapsat.sandbox import DAY_WORDS, unknown_tool
 
 #: The most characters of a result that the user reads out.
 _MOST_QUOTED = 2000
@@ -125,9 +124,10 @@ class ScriptedUser:
     Args:
         script: what it can answer. All that it knows: no intent, no requirement, no expected tool.
         language: BCP 47; the language of its stock phrases, and that in which messages are read.
+        seed: the id of the case, by which a user with a manner chooses among the words of the language.
     """
 
-    def __init__(self, script: UserScript, *, language: str = "en") -> None:
+    def __init__(self, script: UserScript, *, language: str = "en", seed: str = "") -> None:
         self._notes: list[str] = []
         stock = stock_of(language)
         # Words that ask for something cannot end a dialogue.
@@ -145,6 +145,12 @@ class ScriptedUser:
         self._given: dict[int, str] = {}
         self._heard: set[str] = set()
         self._stale_replies = 0
+        self._attempts = [*script.attempts]
+        self._manner = None
+        if script.manner:
+            from .manner import Manner  # noqa: PLC0415 (few users have one)
+
+            self._manner = Manner(script, language, seed)
 
     def reply(self, turns: Sequence[Turn], hands: Hands = NO_HANDS) -> UserMove:
         """Return the user's move after the agent's last turn.
@@ -153,22 +159,43 @@ class ScriptedUser:
             UserBrokenError: the script quotes a value that the result of its call does not have, and has no other words.
         """
         self._notes = []
-        move = self._move(read(last_words(turns), self._language), hands)
+        message, turn = read(last_words(turns), self._language), len(turns)
+        if self._manner and (last := self._manner.leaves(message, turn)):
+            return UserMove(last, ending="stalled")
+        move = self._move(message, hands, turn)
+        if move.ending is not None and (more := self._before_ending(turn)):
+            move = UserMove(more)
         return replace(move, notes=tuple(self._notes))
 
-    def _move(self, message: MessageReading, hands: Hands) -> UserMove:
+    def _before_ending(self, turn: int) -> str:
+        """Return what the user says in place of its last words: an answer that it has put off, or its next attempt; empty: nothing."""
+        left = [answer for answer in self._unsaid if self._manner and answer in self._manner.put_off]
+        if self._manner and left:
+            self._unsaid = [answer for answer in self._unsaid if answer not in left]
+            return self._manner.left_over(left, turn)
+        return self._attempts.pop(0) if self._attempts else ""
+
+    def _move(self, message: MessageReading, hands: Hands, turn: int) -> UserMove:
         """Return the move after a message: answers and a decision, a stock phrase, or the end."""
+        manner = self._manner
+        corrections = manner.corrections(message, turn) if manner else []
         answers = self._answers_to(message)
         replies = [self._words_of(answer, hands) for answer in answers]
-        if self._is_looping(message, answers, replies):
+        if self._is_looping(message, answers, replies) and not corrections:
             return self._end(gave_up=True)
         self._given |= dict(zip(map(id, answers), replies, strict=True))
         decision = answer_go_ahead(self._script.confirms, message, self._language)
+        if manner:
+            replies = [*corrections, *manner.said(answers, replies, turn)]
+            if decision and decision[1] and (corrections or manner.is_misled(message)):
+                # A yes to what the user has just taken back would be none.
+                own = self._script.confirms.otherwise if isinstance(self._script.confirms, Confirms) else ""
+                replies, decision = [own or self._stock.declines, *replies], ("", False)
         if self._script.confirms is None and message.go_ahead and not answers:
             self._notes.append(
                 "it is asked for a go-ahead, and the case has no truth.user.confirms: it gives no yes and no no"
             )
-        if answers or decision:
+        if replies or decision:
             acts = [answer for answer in answers if answer.calls]
             left = [action for action in message.actions if not any(_is_asked(answer, [action]) for answer in acts)]
             return self._answer(replies, decision, also_act=bool(left))
@@ -216,6 +243,9 @@ class ScriptedUser:
         self._notes += [f"no prepared answer is for: {text}" for text in strange]
         sayings = {answer.say for answer in answers if not answer.calls}
         self._unsaid = [answer for answer in self._unsaid if answer.calls or answer.say not in sayings]
+        if self._manner and (chosen := self._manner.chosen(answers, self._unsaid)) != answers:
+            left = [answer for answer in (*self._unsaid, *answers) if answer not in chosen]
+            self._unsaid, answers = [answer for answer in script if answer in left], [*chosen]
         self._said += answers
         # What is done is done in the order in which it was asked for.
         return sorted(answers, key=lambda answer: _place(answer, message) if answer.calls else -1)
@@ -312,7 +342,7 @@ def _is_asked(answer: ScriptedAnswer, sentences: Sequence[str]) -> bool:
 
 def _is_told(answer: ScriptedAnswer, sentences: Sequence[str]) -> bool:
     """Return whether a sentence tells the user to perform the action of an answer: "Please toggle airplane mode"."""
-    wanted = [_order_pattern(phrase) for phrase in map(words, answer.asked) if phrase]
+    wanted = [order_pattern(phrase) for phrase in map(words, answer.asked) if phrase]
     return any(pattern.search(words(sentence)) for sentence in sentences for pattern in wanted)
 
 
@@ -337,254 +367,6 @@ def _quoting(say: str, results: Mapping[str, Json]) -> str:
         return (values[0] if isinstance(values[0], str) else json.dumps(values[0], ensure_ascii=False))[:_MOST_QUOTED]
 
     return QUOTED_VALUE.sub(value_of, say)
-
-
-def last_words(turns: Sequence[Turn]) -> str:
-    """Return the agent's message at the end of the dialogue; empty if the dialogue ends otherwise."""
-    return turns[-1].text if turns and turns[-1].role == "agent" else ""
-
-
-# -- how replies of a dialogue are read --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Stock:
-    """The stock phrases of a language: messages of a user that occur in no script."""
-
-    no_preference: str
-    cannot_act: str
-    goodbye: str
-    said_already: str
-    joint: str
-    agrees: str
-    declines: str
-    asked_go_ahead: str
-
-
-def _phrases() -> tuple[dict[str, Stock], dict[str, dict[str, list[str]]], dict[str, re.Pattern[str]]]:
-    """Return the stock phrases and the liberties by language, and the patterns by name, from ``phrases.yaml``."""
-    text = (files(__package__) / "phrases.yaml").read_text("utf-8")
-    data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  a safe loader, in C
-    patterns = {name: "|".join(parts) for name, parts in data["patterns"].items()}
-    for language, acts in data["acts"].items():
-        patterns = {name: pattern.replace(f"<{language}>", acts) for name, pattern in patterns.items()}
-    stocks = {language: Stock(**stock) for language, stock in data["stock"].items()}
-    return stocks, data["liberties"], {name: re.compile(pattern) for name, pattern in patterns.items()}
-
-
-_STOCKS, _LIBERTIES, PATTERNS = _phrases()
-
-
-def stock_of(language: str) -> Stock:
-    """Return the stock phrases of a BCP 47 language: Chinese for ``zh`` and its variants, else English."""
-    return _STOCKS[own_language(language)]
-
-
-def liberties(language: str, may: Collection[str]) -> dict[str, str]:
-    """Return the text of each liberty for a model that plays the user: granted if it is in ``may``, otherwise denied."""
-    return {name: texts[name in may] for name, texts in _LIBERTIES[own_language(language)].items()}
-
-
-_WEEK = 7
-#: Days of the week in full: "sun" and "sat" are other words as well; and their places, Monday is 0.
-_WEEKDAY = re.compile(r"\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b|(?:周|星期|礼拜)([一二三四五六日天])")
-_PLACES = {
-    name: place % _WEEK
-    for place, name in enumerate(
-        ["mon", "tues", "wednes", "thurs", "fri", "satur", "sun", "一", "二", "三", "四", "五", "六", "日"]
-    )
-} | {"天": 6}
-#: Characters of a message that the user reads: a question does not stand behind an essay.
-_READ_CHARS = 20_000
-#: A sentence that puts the user off is short; a longer one says something besides.
-_SHORT = 80
-
-_DATE = len("2026-05-26")
-_DAY_WORD = re.compile(
-    "|".join(rf"\b{re.escape(word)}\b" if word.isascii() else word for word in sorted(DAY_WORDS, key=len, reverse=True))
-)
-_NOT_WORD = re.compile(r"[^\w]+")
-_LATIN = re.compile(r"[a-z0-9]")
-
-
-@lru_cache(maxsize=4096)
-def words(sentence: str) -> str:
-    """Return a text folded for comparison, each run of characters other than letters and digits as one space."""
-    return _NOT_WORD.sub(" ", fold_phrase(sentence)).strip()
-
-
-def mentions(sentence: str, phrase: str) -> bool:
-    """Return whether a folded sentence has the phrase, as whole words in scripts that write spaces.
-
-    A plural is the same word. A phrase of punctuation only (``?``) is looked for as it is.
-    """
-    wanted = words(phrase)
-    if not wanted:
-        return fold_phrase(phrase) in sentence
-    pattern = re.escape(wanted)
-    if _LATIN.match(wanted[0]):
-        pattern = r"(?<![a-z0-9])" + pattern
-    if _LATIN.match(wanted[-1]):
-        pattern += r"(?:s|es)?(?![a-z0-9])"
-    return re.search(pattern, words(sentence)) is not None
-
-
-@lru_cache(maxsize=1024)
-def _order_pattern(wanted: str) -> re.Pattern[str]:
-    """Return the pattern of sentences that tell the user to perform the action of a phrase."""
-    end = r"(?:s|es)?(?![a-z0-9])" if _LATIN.match(wanted[-1]) else ""
-    pattern = PATTERNS["told_to"].pattern.replace("<not_told>", PATTERNS["not_told"].pattern)
-    return re.compile(pattern.replace("<phrase>", re.escape(wanted) + end))
-
-
-@dataclass(frozen=True)
-class MessageReading:
-    """The meaning of one message of an agent.
-
-    Attributes:
-        sentences: all sentences, folded.
-        questions: those that want an answer of a particular kind; requests for a go-ahead are among them.
-        go_ahead: those that ask for a go-ahead for what the agent has in mind.
-        open_ended: those that are open to anything ("Anything else?").
-        actions: those that want the user to act in the world.
-        requests: those that tell the user to do something, whatever it is, and ask nothing; actions are among them.
-        stalls: the message only puts the user off, or is blank.
-        gives_up: the agent says that it cannot do the task.
-    """
-
-    sentences: tuple[str, ...]
-    questions: tuple[str, ...]
-    go_ahead: tuple[str, ...]
-    open_ended: tuple[str, ...]
-    actions: tuple[str, ...]
-    requests: tuple[str, ...]
-    stalls: bool
-    gives_up: bool
-
-    @property
-    def asks(self) -> bool:
-        """Return whether the message requests anything from the user."""
-        return bool(self.questions or self.open_ended or self.actions)
-
-
-@lru_cache(maxsize=256)
-def read(message: str, language: str = "en") -> MessageReading:
-    """Return the requests in the message.
-
-    Args:
-        message: the agent's words.
-        language: of the case; a message in another one is read in that.
-    """
-    document = read_names(open_page(message[-_READ_CHARS:], language=language), lexicon_of(()))
-    asks = {question.sentence: question.offer for question in document.questions}
-    requests = go_ahead_requests(document)
-    sentences: list[str] = []
-    go_ahead: list[str] = []
-    kinds: dict[str, list[str]] = {}
-    for number, span in enumerate(document.sentences):
-        sentence = fold_phrase(document.words(span))
-        if words(sentence):
-            kind = "question" if number in requests else _kind(sentence, asks.get(number))
-            sentences.append(sentence)
-            sentence_text = _with_list(document, span, sentence) if kind in ("question", "open") else sentence
-            kinds.setdefault(kind, []).append(sentence_text)
-            if number in requests:
-                go_ahead.append(sentence_text)
-    return MessageReading(
-        sentences=tuple(sentences),
-        questions=tuple(kinds.get("question", ())),
-        go_ahead=tuple(go_ahead),
-        open_ended=tuple(kinds.get("open", ())),
-        actions=tuple(kinds.get("action", ())),
-        requests=tuple(
-            sentence
-            for kind in ("action", "statement")
-            for sentence in kinds.get(kind, ())
-            if kind == "action" or PATTERNS["request"].search(sentence)
-        ),
-        stalls=not sentences or ("placeholder" in kinds and kinds.keys() <= {"placeholder", "filler"}),
-        gives_up=any(PATTERNS["gives_up"].search(sentence) for sentence in sentences),
-    )
-
-
-def wants_something(message: str) -> bool:
-    """Return whether the user's own words request anything; such words never end a dialogue."""
-    return PATTERNS["wants_something"].search(fold_phrase(message).rstrip("。.!~ ")) is not None
-
-
-def _kind(sentence: str, offer: str | None) -> str:
-    """Return the kind of a sentence, such as question, action or filler; ``offer`` is None if it requests nothing."""
-    core = sentence.strip(" ,.!。~?:;…")
-    if PATTERNS["empty_words"].match(core):
-        return "filler"
-    if len(core) <= _SHORT and PATTERNS["placeholder"].search(core):
-        return "placeholder"
-    if PATTERNS["action"].search(sentence) and not PATTERNS["wish"].search(sentence):
-        return "action"
-    if offer is None:
-        return "statement"
-    return "open" if offer == "help" else "question"
-
-
-def _with_list(document: Document, span: Span, sentence: str) -> str:
-    """Return an asking sentence, with the items of the following list as further lines."""
-    return "\n".join((sentence, *(fold_phrase(document.words(item)) for item in document.list_below(span.start))))
-
-
-@dataclass(frozen=True)
-class SaidFact:
-    """A time of day, a day or a figure in a text.
-
-    Attributes:
-        unit: ``clock``, ``day``, or the canonical unit of a figure.
-        values: minutes after midnight, every reading; the day of the week; or the least and the most that is meant.
-        span: the words.
-    """
-
-    unit: str
-    values: tuple[float, ...]
-    span: Span
-
-    def agrees(self, other: SaidFact) -> bool:
-        """Return whether this fact and another may mean the same."""
-        if not {self.unit, other.unit}.isdisjoint(("clock", "day")):
-            return self.unit == other.unit and not set(self.values).isdisjoint(other.values)
-        return self.values[0] <= other.values[1] and other.values[0] <= self.values[1]
-
-
-@lru_cache(maxsize=256)
-def facts_of(text: str, language: str, now: str = "") -> tuple[SaidFact, ...]:
-    """Return the times of day, the days and the figures that a text states.
-
-    Args:
-        text: the text.
-        language: BCP 47 tag of the case.
-        now: the case's moment, from which words like tomorrow count; empty: they are no fact.
-    """
-    document = read_reply(text, language=language, lexicon=lexicon_of(()))
-    times = [SaidFact("clock", tuple(map(float, time.minutes)), time.span) for time in document.times]
-    figures = [SaidFact(figure.unit, (figure.low, figure.high), figure.span) for figure in document.quantities]
-    return (*times, *_days(text, now), *figures)
-
-
-def _days(message: str, now: str) -> Iterator[SaidFact]:
-    """Yield the days of the week that a message names; words such as tomorrow count only if ``now`` is known."""
-    lower = message.lower()
-    for match in _WEEKDAY.finditer(lower):
-        yield SaidFact("day", (float(_PLACES[match[1] or match[2]]),), Span(*match.span()))
-    today = _weekday(now)
-    if today is None:
-        return
-    for match in _DAY_WORD.finditer(lower):
-        yield SaidFact("day", (float((today + DAY_WORDS[match[0]]) % _WEEK),), Span(*match.span()))
-
-
-def _weekday(now: str) -> int | None:
-    """Return the day of the week of a moment (0: Monday); None if it has no valid date."""
-    try:
-        return date.fromisoformat(now[:_DATE]).weekday()
-    except ValueError:
-        return None
 
 
 # -- what a message of a simulated user may not be: what a model is held to while it speaks, and what is laid to a user afterwards --
@@ -635,13 +417,13 @@ def out_of_turn(reading: MessageReading, *, ends: bool, free: bool = False) -> I
         yield Slip("proactivity", f"it ends too early: the assistant asks {reading.questions[0][:_SHOWN]!r}")
 
 
-def wording_slips(message: str, *, asks: bool = False) -> Iterator[Slip]:
-    """Yield slips of wording: the user speaks for the assistant, is too long, or requests something (unless ``asks``)."""
+def wording_slips(message: str, *, asks: bool = False, rambles: bool = False) -> Iterator[Slip]:
+    """Yield slips of wording: the user speaks for the assistant, is too long (unless ``rambles``), or requests something (unless ``asks``)."""
     if not asks and wants_something(message):
         yield Slip("misinterpretation", "it asks the assistant for something")
     if PATTERNS["speaks_for_agent"].search(fold_phrase(message)):
         yield Slip("misinterpretation", "it speaks for the assistant")
-    if len(message) > _LONGEST:
+    if len(message) > _LONGEST and not rambles:
         yield Slip("misinterpretation", f"it says {len(message)} characters, far more than suffices", misleads=False)
 
 
@@ -657,6 +439,7 @@ class Script:
         now: the case's moment, ISO 8601; empty where there is none.
         confirms: how it answers requests for a go-ahead.
         may: what its case lets it do besides answering.
+        manners: the names of its manners.
     """
 
     def __init__(self, case: Case) -> None:
@@ -664,13 +447,31 @@ class Script:
         self.answers = tuple(answer for answer in user.answers if not answer.calls)
         self.language, self.now = case.language, case.visible.context.now or ""
         self.confirms, self.may = user.confirms, user.may
+        self.manners, self._patience, self._attempts = user.manners, user.patience, user.attempts
+        self._taken_back = user.taken_back
 
     @property
     def said(self) -> tuple[str, ...]:
         """Return all words that the script gives the user."""
         decisions = self.confirms if isinstance(self.confirms, Confirms) else None
         own = (decisions.say, decisions.otherwise) if decisions else ()
-        return (*(answer.say for answer in self.answers), *own)
+        wrong = (first for first, _ in self._taken_back)
+        return (*(answer.say for answer in self.answers), *own, *wrong, *self._attempts)
+
+    def attempts_in(self, message: str) -> bool:
+        """Return whether a message contains the words of an attempt."""
+        return any(words(attempt) in words(message) for attempt in self._attempts)
+
+    def may_leave(self, turns: Sequence[Turn]) -> bool:
+        """Return whether a user has had enough of questions after a dialogue that ends with the agent's turn."""
+        asked = [read(turn.text, self.language).wants_facts for turn in turns if turn.role == "agent"]
+        return self._patience is not None and sum(asked) > self._patience and asked[-1]
+
+    def may_speak(self, turns: Sequence[Turn]) -> bool:
+        """Return whether a user has something to say although nothing was asked: a correction, an answer that it has put off, or an attempt."""
+        before = [words(turn.text) for turn in turns if turn.role == "user"]
+        left = any(not any(words(attempt) in text for text in before) for attempt in self._attempts)
+        return left or not self.manners.isdisjoint(("changes_mind", "wrong_figure", "other_first"))
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the script for a model: the words to say, and the request for approval that each one answers."""
@@ -686,7 +487,7 @@ class Script:
 
     def facts(self, text: str) -> tuple[SaidFact, ...]:
         """Return the times, days and figures that a text states."""
-        return facts_of(text[-_READ_CHARS:], self.language, self.now)
+        return facts_of(text[-READ_CHARS:], self.language, self.now)
 
     def invented(self, message: str, texts: Sequence[str]) -> Iterator[Slip]:
         """Yield the figures, times and quoted names in a message that occur in no known text, in any form.
@@ -717,6 +518,8 @@ class Script:
             ends: whether the dialogue ends with it.
         """
         reading = read(last_words(turns), self.language)
+        if self.attempts_in(message) or (ends and self.may_leave(turns)):
+            return
         asking = (*reading.questions, *reading.open_ended)
         before = [turn.text for turn in turns if turn.role == "user"]
         left = [answer for answer in self.answers if not any(self._tells(text, answer) for text in before)]
@@ -724,7 +527,7 @@ class Script:
         topics = {answer: [phrase for phrase in answer.asked if words(phrase)] for answer in left}
         asked = [answer for answer in left if any(mentions(text, topic) for text in asking for topic in topics[answer])]
         unasked = [answer for answer in left if answer not in asked and self._tells(message, answer)]
-        if unasked and not reading.asks and "volunteer" not in self.may:
+        if unasked and not reading.asks and "volunteer" not in self.may and not self.may_speak(turns):
             why = f"it volunteers {unasked[0].say[:_SHOWN]!r}: nothing was asked"
             yield Slip("proactivity", why, misleads=False)
         decision = answer_go_ahead(self.confirms, reading, self.language)
@@ -735,7 +538,7 @@ class Script:
             )
         for answer in asked:
             say = repr(answer.say[:_SHOWN])
-            if self._tells(message, answer):
+            if self._tells(message, answer) or ("other_first" in self.manners and not ends):
                 continue
             if wrong := self._other_fact(message, answer):
                 yield Slip("contradiction", f"it says {wrong!r}, and the script has {say}")
@@ -747,11 +550,14 @@ class Script:
                 yield Slip("missing_details", f"it was asked for {say} and does not say it")
 
     def _tells(self, message: str, answer: ScriptedAnswer) -> bool:
-        """Return whether a message contains the words of an answer, or all its facts."""
-        if words(answer.say) in words(message):
-            return True
-        wanted, both_facts = self.facts(answer.say), self.facts(message)
-        return bool(wanted) and all(any(fact.agrees(other) for other in both_facts) for fact in wanted)
+        """Return whether a message contains the words of an answer, or all its facts; its wrong words count for a user that says them first."""
+        for say in (answer.say, *(first for first, say in self._taken_back if say == answer.say)):
+            wanted, both_facts = self.facts(say), self.facts(message)
+            if words(say) in words(message) or (
+                wanted and all(any(fact.agrees(other) for other in both_facts) for fact in wanted)
+            ):
+                return True
+        return False
 
     def _other_fact(self, message: str, answer: ScriptedAnswer) -> str:
         """Return the words of a fact of the same kind as an answer's that is not in the script; empty if there is none."""
