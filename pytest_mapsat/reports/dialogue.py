@@ -358,8 +358,8 @@ class _FailureText:
     def _call(self, step: Step, caller: str) -> None:
         """Add a call with the source of its answer, and its error or its notes."""
         kind = view.answered_by(step)
-        caller = f"{caller}-> " if step.kind == "call" else "   "
-        self.add(f"{caller}{cut(view.call_as_made(step), 3 * self._width)}  {view.call_mark(step)}", 4, 3)
+        shown = cut(view.call_as_made(step), 3 * self._width)
+        self.add(f"{caller}-> {shown}  {view.call_mark(step)}" if step.kind == "call" else f"   {shown}", 4, 3)
         failed, result, most = kind in ("error", "refused", "over_limit"), step.result, _FAILURE_RESULT
         if isinstance(result, dict) and status_of(result) == "error":
             result, most = result["message"], 3 * _FAILURE_RESULT
