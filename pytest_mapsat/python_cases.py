@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Clarification,
         Confirms,
         Context,
+        Event,
         ExpectedTool,
         Interaction,
         MannerName,
@@ -73,6 +74,7 @@ class User:
 
 #: Where the keywords stand in a case in YAML; the others stand at the top under their own name.
 _EPISODE = {"max_calls": "calls", "run": "run"}
+_WORLD = ("events",)
 _VISIBLE = ("query", "messages", "context", "interactions", "instructions", "output_schema")
 _OF_USER = ("intent", "persona", "preferences")
 _TRUTH = ("requirements", "clarification", "tools", "output", "oracle", "end", "use", "user", *_OF_USER)
@@ -98,6 +100,9 @@ class Declaration:
                 data["truth"]["user"] = values
             elif name in _EPISODE:
                 data.setdefault("episode", {})[_EPISODE[name]] = value
+            elif name in _WORLD:
+                world = data.get("world", {})
+                data["world"] = {**(world if isinstance(world, Mapping) else world.to_json()), name: value}
             else:
                 (data["visible"] if name in _VISIBLE else data["truth"] if name in _TRUTH else data)[name] = value
         return data
@@ -107,6 +112,8 @@ class Declaration:
         """Return the path of a keyword of ``@case`` in the YAML form of the case."""
         if name in _EPISODE:
             return ("episode", _EPISODE[name])
+        if name in _WORLD:
+            return ("world", name)
         return ("visible", name) if name in _VISIBLE else ("truth", name) if name in _TRUTH else (name,)
 
 
@@ -131,6 +138,7 @@ def case(
     oracle: Sequence[OracleTurn | Values] | None = None,
     end: Literal["oracle"] | Sequence[PlannedCall | Values] | None = None,
     world: World | Values | None = None,
+    events: Sequence[Event | Values] | None = None,
     max_calls: int | None = None,
     run: Sequence[str] | None = None,
     domains: Sequence[str] | None = None,
@@ -161,6 +169,7 @@ def case(
         oracle: the dialogue of an agent that knows everything.
         end: the reference for ``same_end``.
         world: where the case begins, beside what all cases of the suite start from.
+        events: what happens during the dialogue; the same as ``events`` of ``world``.
         max_calls: calls of tools in the dialogue.
         run: tools of the agent whose own body runs, because it runs another agent.
         domains: domains of the suite.

@@ -231,6 +231,7 @@ class Channel:
     Attributes:
         broken: the sandbox's exception, once it raised one.
         overrun: what a reply did more of than it may; empty where it kept to its limits.
+        events: the events of the case; None: it has none.
         tools: the tools that the agent may call, by name.
         user_tools: those that the user may call.
     """
@@ -241,6 +242,7 @@ class Channel:
         self._late: list[Step] = []
         self._told = 0
         self._sandbox = sandbox
+        self.events = getattr(sandbox, "events", None)
         self._memory = memory
         self.tools = {name: tool for name, tool in sandbox.tools.items() if tool.for_agent}
         self.tools |= {} if memory is None else memory.tools
@@ -269,7 +271,7 @@ class Channel:
         """Refuse calls from now on, and release the sandbox and the memory."""
         self._open = False
         del self._sandbox
-        self._memory, self._steps = None, []
+        self.events, self._memory, self._steps = None, None, []
 
     def late(self) -> tuple[Step, ...]:
         """Return the calls made outside a reply or in a forked copy of this process, without repetitions."""
@@ -301,7 +303,7 @@ class Channel:
                 if step is not None:
                     self._late.append(step)
                 return None, "the sandbox of tools broke" if step is None else _OVER
-            steps.append(step)
+            steps += [step, *(self.events.taken() if self.events is not None else ())]
             return as_json(step.result), ""
 
     def keep_late(self, name: str, arguments: JsonObject) -> None:
@@ -318,6 +320,17 @@ class Channel:
         name, arguments = call
         with self._lock:
             return self._answered(name, arguments, self.user_tools)
+
+    def events_after(self, reply: int) -> list[Step]:
+        """Let the events after a reply of the agent happen; return all events that have no place yet, after calls of the user, too."""
+        with self._lock:
+            try:
+                if self.events is not None:
+                    self.events.replied(reply)
+                    return [*self.events.taken()]
+            except Exception as error:  # noqa: BLE001  # a sandbox that raises is to blame itself
+                self.broken = error
+            return []
 
     def slow_tool(self) -> str:
         """Return the tool whose answer in the sandbox takes too long; empty if there is no such tool."""
@@ -341,7 +354,7 @@ class Channel:
         """Return why a call is refused: between replies, too many calls, or a broken sandbox; empty if the call is allowed."""
         if not self._open:
             return _OVER
-        if sum(step.kind != "thought" for step in self._steps) >= self._limits.max_calls:
+        if sum(step.kind in ("call", "memory") for step in self._steps) >= self._limits.max_calls:
             self.overrun = f"made more than {self._limits.max_calls} tool calls"
             return f"a reply may make at most {self._limits.max_calls} tool calls"
         return "the sandbox of tools broke" if self.broken else ""
@@ -428,6 +441,14 @@ class UserHands:
             raise InfrastructureError("the sandbox of tools broke")
         self.steps.append(step)
         return step
+
+    def wait_for_events(self, reply: int) -> None:
+        """Add the events after a reply of the agent to the steps. Raises InfrastructureError if they are not over in time."""
+        try:
+            self.steps += self._run(self._channel.events_after, reply)
+        except Overdue:
+            why = f"the sandbox was not done with the events after reply {reply} when the time of the episode was over"
+            self._channel.broken = InfrastructureError(why)
 
 
 _OVER = str(ToolsClosed())

@@ -371,19 +371,28 @@ class _EpisodeDialogue:
             return worker.run(function, argument, timeout=self._deadline - perf_counter())
 
         hands = UserHands(self._channel, within_the_time)
+        events, replies = self._channel.events, sum(turn.role == "agent" for turn in self._turns)
+        if events is not None:
+            hands.wait_for_events(replies)
+            if broken := self._broken():
+                return broken
         try:
             move = self._user.reply(tuple(self._turns), hands)
         except Exception as error:  # noqa: BLE001  # whatever a user's code raises
             return self._broken() or _End("user_error", _fault_of(error, "user"))
+        if events is not None:
+            hands.wait_for_events(replies)  # those after its own calls
+            if move.text is not None and (words := events.words()):
+                move = move.beginning_with(words, self._case.language)
         if broken := self._broken():
             return broken
-        if move.text is not None:
+        if move.text is not None or hands.steps:
             timing = None if move.usage is None else TurnTiming(seconds=round(perf_counter() - started, 6))
             notes = [Step(kind="thought", text=note) for note in move.notes]
             self._turns.append(
                 Turn(
                     role="user",
-                    text=move.text,
+                    text=move.text or "",
                     agreed=move.agreed,
                     steps=(*notes, *hands.steps),
                     usage=move.usage or _UNKNOWN,

@@ -476,15 +476,22 @@ def _place(span: OtlpSpan | None) -> str:
 def _turn_of(turn: _Turn, name: str) -> Turn:
     """Return a turn read from spans as a ``Turn``. Raises SuiteError if a field of ours is invalid."""
     own = dict(turn.own)
-    places = own.pop("thoughts", ())
-    steps = [_step(call, name) for call in turn.calls]
+    places, events = own.pop("thoughts", ()), own.pop("events", ())
+    steps, line = [_step(call, name) for call in turn.calls], turn.span.line if turn.span else 0
+    besides: list[tuple[int, Step]] = []
     for number, thought in enumerate(turn.thoughts):
         at = places[number] if number < len(places) and isinstance(places[number], int) else number
-        steps.insert(at, Step(kind="thought", text=thought))
+        besides.append((at, Step(kind="thought", text=thought)))
+    for event in events if isinstance(events, list) else ():
+        match event:
+            case [int(at), dict(data)]:
+                besides.append((at, noun_from(Step, {**data, "kind": "event"}, name, line)))
+    for at, step in sorted(besides, key=lambda placed: placed[0]):
+        steps.insert(at, step)
     fields = {**own, "role": turn.role, "text": turn.text or ""}
     if turn.output is not None and not is_deeper(turn.output, limits.DEPTH):
         fields["output"] = turn.output
-    noun = noun_from(Turn, fields, name, turn.span.line if turn.span else 0)
+    noun = noun_from(Turn, fields, name, line)
     if turn.role == "user":
         return noun
     timing = None if turn.seconds is None else TurnTiming(seconds=turn.seconds)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import accumulate, groupby, islice, pairwise, starmap
+from itertools import accumulate, groupby, islice, pairwise, starmap, takewhile
 from typing import NamedTuple
 
-from pytest_mapsat.model import Confirms, Json, MapsatError, Step, same
+from pytest_mapsat.model import Confirms, Json, MapsatError, RowChange, Step, same
 from pytest_mapsat.reading import asks, fold_phrase
 
 from .context import JudgedDialogue
@@ -70,7 +71,7 @@ class Agreements:
         self._steps = steps
         self._turns = turns
 
-    def of(self, at: int) -> tuple[bool | None, str]:
+    def of(self, at: int) -> tuple[bool | None, str]:  # noqa: PLR0911  a reason each
         """Return whether the user had agreed to a call before it was made (None: unclear), and the reason unless they had."""
         step, call = self._steps[at], call_in_words(self._steps[at])
         if "arguments" in step.unknown:
@@ -94,9 +95,41 @@ class Agreements:
         )
         if again >= sum(yes is True for _, yes, _ in about):
             return False, f"{call} was made {again + 1} times, and the user agreed to it once"
+        if step.status not in ("refused", "error") and (changes := self._changed_since(index, at)):
+            rows = (f"{change.table} {change.id} ({', '.join(change.columns)})" for change in changes)
+            stated = any(self._was_stated(change, index, at) for change in changes)
+            why = f"the user agreed to {call} in turn {index}, and an event after the question had changed {first_few([*rows])}"
+            return (False if stated and reading.about else None), why
         sure = sum(yes is True and each.about is True for _, yes, each in about)
         why = reading.why or f"it is unclear how often the user agreed to {call}"
         return (True, "") if again < sure else (None, why)
+
+    def _changed_since(self, answer: int, at: int) -> list[RowChange]:
+        """Return the changes by events to rows of a call, its own or one that an argument names, between the question before an answer and the call."""
+        step, changes = self._steps[at], list[RowChange]()
+        rows = {(change.table, change.id) for change in step.changed}
+        ids = {str(value) for _, value in leaves_of(step.arguments)}
+        if not self._context.trajectory.events:
+            return changes
+        for turn in self._context.trajectory.turns[answer : self._turns[at] + 1]:
+            for other in takewhile(lambda other: other is not step, turn.steps):
+                events = other.changed if other.kind == "event" else ()
+                changes += [change for change in events if (change.table, change.id) in rows or change.id in ids]
+        return changes
+
+    def _was_stated(self, change: RowChange, answer: int, at: int) -> bool:
+        """Return whether the question surely states a value that an event changed, and neither the call nor a later message of the user has it otherwise."""
+        question, language = self._text(answer - 1), self._context.language
+        turns = self._context.trajectory.turns[answer : self._turns[at]]
+        told = "\n".join(turn.text for turn in turns if turn.role == "user")
+        arguments = [value for _, value in leaves_of(self._steps[at].arguments)]
+        return any(
+            _plainly_states(question, name, change.before[name], language)
+            and not any(same(change.before[name], value) for value in arguments)
+            and not (change.after and _plainly_states(told, name, change.after.get(name), language))
+            for name in change.columns
+            if change.before and name in change.before
+        )
 
     def _unasked(self, at: int, others: Sequence[tuple[bool | None, GoAheadReading]]) -> tuple[bool | None, str]:
         """Judge a call that no answered question was about: False if this is certain, None if an unclear request may ask for the call."""
@@ -156,7 +189,9 @@ class Agreements:
         """Judge whether the question before an answer asks for a call, and return the reason if this is unclear."""
         step, turns = self._steps[at], self._context.trajectory.turns
         words = "" if (answer, False) in self._answers else self._text(answer)
-        question = _Question(self._context, answer, words, step, self._candidates(at), sorted(self._given))
+        # What the question means is decided by the rows as they were then.
+        known = bisect_left(self._turns, answer) if self._changed_since(answer, at) else at
+        question = _Question(self._context, answer, words, step, self._candidates(at, known), sorted(self._given))
         reading = question.reading()
         if reading.about is not None:
             return reading
@@ -181,14 +216,14 @@ class Agreements:
         given = leaves_of(visible.context.model_dump(mode="json")) if visible else ()
         return frozenset(str(value) for _, value in given if value != "")
 
-    def _candidates(self, at: int) -> Candidates:
-        """Return the rows that a call's id may identify: from earlier results, otherwise from a table at the end, plus ids in other calls."""
+    def _candidates(self, at: int, known: int) -> Candidates:
+        """Return the rows that a call's id may identify: from the ``known`` first results, otherwise from a table at the end, plus ids in other calls."""
         arguments = self._steps[at].arguments
         # What was searched for holds for the rows that came: the day, the place.
         sources: list[list[list[Mapping[str, Json]]]] = [
             [
                 [{**step.arguments, **item} for item in islice(_objects(step.result), _MOST_OBJECTS)]
-                for step in self._steps[:at]
+                for step in self._steps[:known]
                 if not step.unheard
             ]
         ]
@@ -776,6 +811,20 @@ _FEWEST_LETTERS = 3
 _SMALL, _LARGE = 10, 100
 #: A longer value of a row says more than the one fact in it.
 _LONGEST_FACT = 30
+
+
+def _plainly_states(text: str, name: str, value: Json, language: str) -> bool:
+    """Return whether a text surely states a value of a row: a sum of money, a date or time, or a name of several words."""
+    facts = facts_of(fold_phrase(text), language)
+    if isinstance(value, (int, float)):
+        sums = [fact.value[0] for fact in facts if fact.unit in _MONEY]
+        return bool(_AMOUNT.search(name)) and not isinstance(value, bool) and float(value) in sums
+    if not isinstance(value, str):
+        return False
+    own = [fact for fact in facts_of(fold_phrase(value), language) if fact.kind in ("date", "time")]
+    if own:
+        return all(any(fact.kind == other.kind and fact.same(other) for other in facts) for fact in own)
+    return " " in value.strip() and fold_phrase(value) in fold_phrase(text)
 
 
 def _states(fact: RowFact, own: RowFact) -> bool:

@@ -226,6 +226,8 @@ class JudgedDialogue:
         replies = [(index, turn) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent"]
         if isinstance(which, int):
             return replies[which - 1 : which]
+        if which == "since_event":
+            return [(index, turn) for index, turn in replies if index >= self.last_event]
         return replies if which == "any" else replies[:1] if which == "first" else replies[-1:]
 
     def read(self, turn: WhichReply) -> tuple[Document, ...]:
@@ -234,7 +236,7 @@ class JudgedDialogue:
 
     def _chosen(self, replies: tuple[_Reply, ...], which: WhichReply) -> tuple[_Reply, ...]:
         """Return the replies that ``which`` selects. A number counts blank replies; ``first`` and ``last`` skip blank replies."""
-        if isinstance(which, int):
+        if isinstance(which, int) or which == "since_event":
             indexes = {index for index, _ in self.turns(which)}
             return tuple(reply for (index, _), reply in zip(self.pages, replies, strict=True) if index in indexes)
         return replies if which == "any" else replies[:1] if which == "first" else replies[-1:]
@@ -370,6 +372,12 @@ class JudgedDialogue:
             texts += [self.visible.query, *self.visible.context.history]
             texts += [message.text for message in self.visible.messages]
         yield from (words for text in texts if len(words := text.strip()) >= _SHORTEST_COPY)
+
+    @cached
+    def last_event(self) -> int:
+        """The index of the turn in which the last event of the case came; 0 if none came."""
+        turns = enumerate(self.trajectory.turns)
+        return max((index for index, turn in turns if any(step.kind == "event" for step in turn.steps)), default=0)
 
     @cached
     def answered(self) -> tuple[tuple[int, Step], ...]:

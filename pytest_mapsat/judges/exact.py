@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from math import inf
+from typing import Literal
 
 from pytest_mapsat.formats import object_in
 from pytest_mapsat.model import (
@@ -63,7 +64,7 @@ _Fits = Sequence[bool | None]
 
 def _calls_of(check: Calls, tool: str, context: JudgedDialogue) -> Finding:
     """Judge how often a tool was called with matching arguments and, if required, whether the user agreed to each call."""
-    calls = _Made(context)
+    calls = _Made(context, check.since)
     pattern = CallPattern(tool=tool, arguments=check.arguments)
     matching_calls = calls.fits(pattern)
     fits = _answered(matching_calls, check.answered, calls)
@@ -103,6 +104,7 @@ def _how(check: Calls) -> str:
     """Return a description of the calls that a check counts, to follow "called"; empty if all calls count."""
     asked = [f"with {matches_in_words(check.arguments)}"] if check.arguments else []
     asked += [] if check.answered == "any" else ["answered" if check.answered else "unanswered"]
+    asked += ["after the event"] if check.since else []
     return f" {' and '.join(asked)}" if asked else ""
 
 
@@ -124,8 +126,8 @@ def calls(check: Calls, context: JudgedDialogue) -> Finding:
 
 def _steps(check: Calls, context: JudgedDialogue) -> Finding:
     """Judge whether the agent made the calls of ``steps``; an unclear match counts only if it could change the verdict."""
-    calls = _Made(context)
-    fits = [calls.fits(step) for step in check.steps]
+    calls = _Made(context, check.since)
+    fits = [calls.fits(step)[calls.first :] for step in check.steps]
     sure = [[fit is True for fit in row] for row in fits]
     possible = [[fit is not False for fit in row] for row in fits]
     passed = True if _holds(check, sure, calls) else None if _may_hold(check, possible, calls) else False
@@ -134,17 +136,20 @@ def _steps(check: Calls, context: JudgedDialogue) -> Finding:
     wanted = (
         f"calls of {', '.join(map(_in_words, check.steps))}, {how}{alone}" if check.steps else "no call of any tool"
     )
-    pairs = _side_by_side_calls(check, possible, calls.steps)
+    pairs = _side_by_side_calls(check, possible, calls.counted)
     missing = [_in_words(check.steps[step]) for step, call in pairs if step is not None and call is None]
     missing = [] if calls.lacking else missing
-    extra = [call_in_words(calls.steps[call]) for step, call in pairs if call is not None and step is None]
+    extra = [call_in_words(calls.counted[call]) for step, call in pairs if call is not None and step is None]
     reasons = [f"not called: {', '.join(missing)}"] if missing else []
     reasons += [f"also called: {', '.join(extra)}"] if extra and alone else []
     if passed is not False:
         why = f"it is unclear whether the calls are as expected{calls.caution}"
         return Finding(passed, "the calls are as expected" if passed else why, wanted)
     lines = tuple(
-        ("" if step is None else _in_words(check.steps[step]), "" if call is None else call_in_words(calls.steps[call]))
+        (
+            "" if step is None else _in_words(check.steps[step]),
+            "" if call is None else call_in_words(calls.counted[call]),
+        )
         for step, call in pairs
     )
     return Finding(
@@ -159,16 +164,16 @@ def _holds(check: Calls, fits: Sequence[Sequence[bool]], calls: _Made) -> bool:
     """Return whether the calls surely match the steps in the required order."""
     if check.match == "any_order":
         return len(matching(fits)) == len(fits)
-    if calls.unordered or (check.match == "exact" and (calls.lacking or len(calls.steps) != len(fits))):
+    if calls.unordered or (check.match == "exact" and (calls.lacking or len(calls.counted) != len(fits))):
         return False
-    return _in_order(fits, len(calls.steps))
+    return _in_order(fits, len(calls.counted))
 
 
 def _may_hold(check: Calls, fits: Sequence[Sequence[bool]], calls: _Made) -> bool:
     """Return whether the calls may match the steps; calls missing from the record could be any calls."""
     if not calls.lacking or check.match != "exact":
         return calls.lacking or _holds(check, fits, calls)
-    by_call = [[row[at] for row in fits] for at in range(len(calls.steps))]
+    by_call = [[row[at] for row in fits] for at in range(len(calls.counted))]
     return len(matching(by_call)) == len(by_call) if calls.unordered else _in_order(by_call, len(fits))
 
 
@@ -247,9 +252,10 @@ class _Made:
         lacking: whether the agent may have made further ones, in any place.
         unordered: whether calls of one reply come from several sources, so that their order is unknown.
         caution: says so behind a reason; empty where they are all.
+        first: the place of the first call that a check counts; those before it are only known.
     """
 
-    def __init__(self, context: JudgedDialogue) -> None:
+    def __init__(self, context: JudgedDialogue, since: Literal["event"] | None = None) -> None:
         self.context = context
         self.lacking = context.trajectory.lacks_calls
         self.caution = f"; {context.trajectory.why_lacking}" if self.lacking else ""
@@ -262,19 +268,25 @@ class _Made:
             for turn in context.trajectory.replies
         ]
         self.unordered = any(len(of_turn) > 1 for of_turn in sources)
-        placed = [
-            (index, step)
-            for index, turn in enumerate(context.trajectory.turns)
-            if turn.role == "agent"
-            for step in turn.steps
-            if step.kind == "call"
-        ]
+        placed: list[tuple[int, Step]] = []
+        self.first = 0
+        for index, turn in enumerate(context.trajectory.turns):
+            for step in turn.steps:
+                if step.kind == "call" and turn.role == "agent":
+                    placed.append((index, step))
+                elif step.kind == "event" and since == "event":
+                    self.first = len(placed)
         self.turns = [index for index, _ in placed]
         self.steps = [step for _, step in placed]
 
+    @property
+    def counted(self) -> list[Step]:
+        """Return the calls that the check counts."""
+        return self.steps[self.first :]
+
     def fits(self, pattern: CallPattern) -> list[bool | None]:
-        """Return for each call whether it matches a pattern; None if this is unclear."""
-        return [self._fits(pattern, at) for at in range(len(self.steps))]
+        """Return for each call whether it counts and matches a pattern; None if this is unclear."""
+        return [at >= self.first and self._fits(pattern, at) for at in range(len(self.steps))]
 
     def _fits(self, pattern: CallPattern, at: int) -> bool | None:
         """Return whether one call matches a pattern; None if this is unclear."""
@@ -577,7 +589,8 @@ def _listed(values: Sequence[Json]) -> str:
 
 def _reply_in_words(which: WhichReply) -> str:
     """Return words for the selected reply, such as "the last reply"."""
-    return {"any": "any reply", "first": "the first reply", "last": "the last reply"}.get(str(which), f"reply {which}")
+    words = {"first": "the first reply", "last": "the last reply", "since_event": "a reply after the event"}
+    return "any reply" if which == "any" else words.get(str(which), f"reply {which}")
 
 
 #: The most lines of a comparison that a finding shows.
@@ -694,7 +707,10 @@ def same_end(check: SameEnd, context: JudgedDialogue) -> Finding:
         )
         lines = (("reference", "episode"), *(difference.sides for difference in differing[:_COMPARED]))
         why = f"the end differs from the reference in {first_few(places)}"
-        return Finding(False, why, wanted, compared=lines)
+        # The reference has all events: an end without one of them may differ for that alone.
+        events = context.case.world.events if context.case is not None else ()
+        late = [lacks for _, lacks in context.trajectory.lacking(events)]
+        return Finding(None if late else False, "; ".join((why, *late[:1])), wanted, compared=lines)
     if not reference.changes and not changes:
         return Finding(True, "nothing had to change, and nothing did", wanted, idle=True)
     return Finding(True, f"the end equals the reference: {_rows(len(changes))} changed", wanted)
@@ -716,9 +732,7 @@ def _never_there(check: EndState, context: JudgedDialogue) -> str:
     wanted = [match.value] if isinstance(match, Equal) else [*match.values] if isinstance(match, OneOf) else []
     key = end.key(check.table)
     ids = {str(row.get(key)) for row in (*end.tables[check.table].rows, *end.rows(check.table))}
-    ids |= {
-        change.id for call in context.trajectory.all_calls for change in call.changed if change.table == check.table
-    }
+    ids |= {change.id for act in context.trajectory.acts for change in act.changed if change.table == check.table}
     return next((str(value) for value in wanted if str(value) not in ids), "")
 
 

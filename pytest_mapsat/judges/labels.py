@@ -98,6 +98,11 @@ def _with_late_calls(check: Check, context: JudgedDialogue) -> Finding:
 
 def _evaluate(check: Check, context: JudgedDialogue) -> Finding:
     """Judge a check on the recorded episode, and record which family of prose it read."""
+    if getattr(check, "turn", "") == "since_event" or getattr(check, "since", None) is not None:
+        events = context.case.world.events if context.case is not None else ()
+        late = [why for _, why in context.trajectory.lacking(events)]
+        if late or not context.trajectory.events:
+            return Finding(None, (*late, "the case has no events")[0], broken=not late)
     finding = left_open(check, FUNCTION_OF[type(check)](check, context), context)
     finding = finding if check.parts else finding._replace(check=check.kind)
     if finding.reading or not check.family:

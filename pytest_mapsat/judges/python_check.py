@@ -264,6 +264,22 @@ class Call:
         return f"{self.tool}({given})" + ("" if self.status == "ok" else f" -> {self.status}")
 
 
+class Happened(NamedTuple):
+    """An event of the case that came.
+
+    Attributes:
+        number: its place among the events of the case, counted from 1.
+        text: the moment at which it came, and which of its calls failed.
+        changed: the rows that it changed.
+        turn: in which of the agent's replies it came, or after which, counted from 1.
+    """
+
+    number: int
+    text: str
+    changed: tuple[RowChange, ...]
+    turn: int
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _PartlyTold(Call):
     """A call with an incomplete record; reading a missing part raises NotRecordedError."""
@@ -363,6 +379,16 @@ class Episode:
             if step.kind == "call"
         )
         return KnownCalls(calls, self._trajectory.why_lacking) if self._trajectory.lacks_calls else calls
+
+    @cached
+    def events(self) -> tuple[Happened, ...]:
+        """The events of the case that came, in order."""
+        replies, events = 0, []
+        for turn in self._trajectory.turns:
+            replies += turn.role == "agent"
+            came = [step for step in turn.steps if step.kind == "event"]
+            events += [Happened(int(step.id), step.text, _frozen_rows(step.changed), replies) for step in came]
+        return tuple(events)
 
     @cached
     def user_calls(self) -> tuple[Call, ...]:

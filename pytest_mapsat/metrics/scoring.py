@@ -133,6 +133,7 @@ def _warnings(metric_input: MetricInput, faults: Mapping[str, Fault]) -> tuple[s
     case, trajectory, verdict = metric_input.case, metric_input.trajectory, metric_input.verdict
     return (
         *trajectory.warnings,
+        *(why for _, why in trajectory.lacking(case.world.events)),
         *verdict.warnings,
         *_stray_labels(case, metric_input.labels),
         *_unasked(case, trajectory.replies),

@@ -45,7 +45,7 @@ else:
         ),
         "case": (
             "CommonRequirement EnvironmentTerms EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest Window "
-            "Behavior Case Clarification Confirms Context DEFAULT_PATIENCE EpisodeTerms Evidence ExpectedTool FAULT_ERRORS FaultError Impatience Interaction LevelRule Location "
+            "After Behavior Case Clarification Confirms Context DEFAULT_PATIENCE EpisodeTerms Event Evidence ExpectedTool FAULT_ERRORS FaultError Impatience Interaction LevelRule Location "
             "MANNERS MannerName Message OracleTurn PlannedCall QUOTED_VALUE Requirement RowsFound SAYS_FIRST ScriptedAnswer ScriptedCall ToolFault Truth UserScript Utterance "
             "VARIANT_OF Visible World"
         ),

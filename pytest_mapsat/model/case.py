@@ -753,6 +753,58 @@ class ToolFault(Noun):
         return self.call == "every" or number in self.call
 
 
+class After(Noun):
+    """The moment of an event: a tool has answered a number of calls, or the agent has given a number of replies.
+
+    Attributes:
+        tool: name of the tool, whoever calls it; give this or turn. Example: ``list_orders``
+        call: which answered call of the tool, counted from 1; left out, the first. Example: ``1``
+        turn: which reply of the agent, counted from 1; the event comes before the user's next message. Example: ``2``
+    """
+
+    tool: Identifier | None = None
+    call: int = Field(default=1, ge=1, le=1_000_000, strict=True)
+    turn: int | None = Field(default=None, ge=1, le=1_000_000, strict=True)
+
+    @model_validator(mode="after")
+    def _one_moment(self) -> Self:
+        """Raise ValueError unless either a tool or a turn is given, and a call only with a tool."""
+        if (self.tool is None) == (self.turn is None) or (self.turn is not None and "call" in self.model_fields_set):
+            given = ", ".join(name for name in ("tool", "call", "turn") if name in self.model_fields_set)
+            raise ValueError(f"found {given or 'nothing'}, expected {{tool: NAME, call: NUMBER}} or {{turn: NUMBER}}")
+        return self
+
+    def __str__(self) -> str:
+        return f"after reply {self.turn}" if self.tool is None else f"after call {self.call} of {self.tool}"
+
+
+class Event(Noun):
+    """Something that happens during the dialogue. Its changes are never the agent's.
+
+    Attributes:
+        after: moment at which it happens.
+        rows: changes to rows of the tables. Example: ``[{"table": "orders", "where": {"id": "A1"}, "set": {"status": "sent"}}]``
+        calls: calls that are played after that; they cause no other event. Example: ``[{"tool": "cancel_order", "arguments": {"order_id": "A1"}}]``
+        say: words with which the user's next message begins; the user neither agrees to a request nor ends the dialogue in that message. Example: ``The bus is cancelled, I have just read.``
+        reveals: ids of the requirements that these words tell. Example: ``["no-bus"]``
+    """
+
+    after: After
+    rows: tuple[RowPatch, ...] = Field(default=(), max_length=10_000)
+    calls: tuple[PlannedCall, ...] = Field(default=(), max_length=1000)
+    say: Spoken = ""
+    reveals: tuple[Identifier, ...] = ()
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Self:
+        """Raise ValueError if nothing happens, or if the event reveals something without words."""
+        if not (self.rows or self.calls or self.say):
+            raise ValueError("nothing happens: give rows, calls or say")
+        if self.reveals and not self.say:
+            raise ValueError("reveals needs say: the words that tell it")
+        return self
+
+
 class World(Noun):
     """The differences between a case's starting state and the suite's, and what happens in its episode. They do not count as changes by the agent.
 
@@ -760,10 +812,12 @@ class World(Noun):
         rows: changes to rows of the suite's tables. Example: ``[{"table": "orders", "where": {"id": "A1"}, "set": {"status": "sent"}}]``
         calls: calls that are played after that, before the dialogue starts. Example: ``[{"tool": "cancel_order", "arguments": {"order_id": "A1"}}]``
         faults: calls of tools that fail in the episode. Example: ``[{"tool": "list_orders", "call": 1, "error": "timeout"}]``
+        events: what happens during the dialogue; of several at one moment, the first comes first. Example: ``[{"after": {"tool": "list_orders"}, "say": "I have paid by now."}]``
     """
 
     rows: tuple[RowPatch, ...] = Field(default=(), max_length=10_000)
     calls: tuple[PlannedCall, ...] = Field(default=(), max_length=1000)
+    events: tuple[Event, ...] = Field(default=(), max_length=100)
     faults: tuple[ToolFault, ...] = Field(default=(), max_length=100)
 
     @field_validator("faults")
@@ -810,7 +864,7 @@ class Case(Noun):
         episode: limits of the episode; left out, those of the suite apply.
         visible: what the agent sees.
         truth: what only the judge and the simulated user see.
-        world: starting state of the case, where it differs from that of the suite; the agent does not see it.
+        world: starting state of the case, where it differs from that of the suite, and later events; the agent does not see it.
     """
 
     id: Identifier
@@ -824,12 +878,11 @@ class Case(Noun):
     truth: Truth
     world: World = World()
 
-    @property
-    def undisturbed(self) -> Case:
-        """Return the case without the faults of its world."""
-        if not self.world.faults:
+    def without(self, *disturbances: Literal["faults", "events"]) -> Case:
+        """Return the case without the faults or events of its world."""
+        if not any(getattr(self.world, name) for name in disturbances):
             return self
-        return self.model_copy(update={"world": self.world.model_copy(update={"faults": ()})})
+        return self.model_copy(update={"world": self.world.model_copy(update=dict.fromkeys(disturbances, ()))})
 
 
 SUITE_SCHEMA = 1

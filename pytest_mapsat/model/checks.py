@@ -5,7 +5,7 @@ the reason and, where text decided it, the quotation. Checks on the end state, t
 on prose pass or fail only on what is clear.
 
 The field ``kind`` names the check. ``turn`` says which of the agent's replies are read: all of them
-(``any``), the ``first``, the ``last``, or the one of that number, counted from 1.
+(``any``), the ``first``, the ``last``, those after the case's events (``since_event``), or the one of that number, counted from 1.
 """
 
 from __future__ import annotations
@@ -24,14 +24,18 @@ from .schema import Spoken, compiled_pattern
 
 
 def _which(turn: object) -> object:
-    """Return a choice of replies unchanged. Raises PydanticKnownError if the choice is not any, first, last or a number from 1."""
-    if turn in ("any", "first", "last") or (isinstance(turn, int) and not isinstance(turn, bool) and turn >= 1):
+    """Return a choice of replies unchanged. Raises PydanticKnownError if the choice is not any, first, last, since_event or a number from 1."""
+    if turn in ("any", "first", "last", "since_event") or (
+        isinstance(turn, int) and not isinstance(turn, bool) and turn >= 1
+    ):
         return turn
-    raise PydanticKnownError("literal_error", {"expected": "'any', 'first', 'last' or 'a number from 1'"})
+    raise PydanticKnownError(
+        "literal_error", {"expected": "'any', 'first', 'last', 'since_event' or 'a number from 1'"}
+    )
 
 
 #: Which of the agent's replies; a number counts them from 1.
-WhichReply = Annotated[Literal["any", "first", "last"] | int, BeforeValidator(_which)]
+WhichReply = Annotated[Literal["any", "first", "last", "since_event"] | int, BeforeValidator(_which)]
 Unit = Literal["m", "km", "s", "min", "h", "d", "yuan", "money", "percent", "celsius", "star", "count"]
 #: What is looked for in a reply: it has a letter or a digit at least, or nothing could be found.
 Phrase = Annotated[Spoken, StringConstraints(min_length=1, max_length=100_000, pattern=r"\w")]
@@ -72,7 +76,7 @@ class BaseCheck(Noun):
 
     Attributes:
         kind: name of the check; a name that is none of the built-in ones is a check in Python.
-        turn: replies that are read: any, first, last, or the number of one, counted from 1.
+        turn: replies that are read: any, first, last, since_event (those after all events of the case), or the number of one, counted from 1.
         of: things that the figure must be about, by name, or ``proposed``: those that the reply proposes; left out, any. Example: ``["Luigi's"]``
         near: phrases of which one must occur in the same sentence; left out, none is needed. Example: ``["to the airport"]``
         quantifier: whether one matching figure must fit (any) or all of them (all).
@@ -364,6 +368,7 @@ class Calls(BaseCheck):
         at_most: greatest number of such calls; 0 forbids them; left out, no limit. Example: ``0``
         answered: calls that count: any, only answered ones (true), or only refused, failed and missed ones (false).
         agreed: true: the user must agree before each such call.
+        since: event: only calls after all events of the case count; left out, all calls.
         steps: calls that the agent must make: tools, or objects of tool and with. Example: ``["list_orders", {"tool": "cancel_order", "with": {"order_id": "A1"}}]``
         match: in_order: the steps in this order, other calls between them allowed. any_order: in any order. exact: these calls and no others.
     """
@@ -375,6 +380,7 @@ class Calls(BaseCheck):
     at_most: int | None = Field(default=None, ge=0)
     answered: bool | Literal["any"] = "any"
     agreed: bool = False
+    since: Literal["event"] | None = None
     steps: tuple[AnyCall, ...] = ()
     match: Literal["in_order", "any_order", "exact"] = "in_order"
 
@@ -383,7 +389,7 @@ class Calls(BaseCheck):
         """Raise ValueError if the check requires nothing, or combines fields of a tool with steps."""
         of_steps = self.model_fields_set & {"steps", "match"}
         if self.tool is None:
-            if others := self.model_fields_set - {"kind", "steps", "match"}:
+            if others := self.model_fields_set - {"kind", "steps", "match", "since"}:
                 raise ValueError(f"{', '.join(sorted(others))} belong to a tool: name it in tool")
             if not self.steps and self.match != "exact":
                 raise ValueError(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, Protocol, Required, TypedDict, get_args
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, Required, TypedDict, get_args
 
 from pydantic import Field, PrivateAttr
 
 from .base import Json, JsonObject, Noun, digest, same, shown
+
+if TYPE_CHECKING:
+    from .case import Event
 
 ProvenanceKind = Literal["exact", "computed", "near", "composed", "recorded", "reported", "miss", "fault"]
 PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
@@ -139,24 +142,24 @@ def total_usage(parts: Iterable[Usage]) -> Usage:
 
 
 class Step(Noun):
-    """One step within a turn: a thought, or a call with its result.
+    """One step within a turn: a thought, a call with its result, or an event of the case.
 
     Attributes:
-        kind: thought, call, or memory: a call of the agent's own memory, which changes nothing and counts nowhere.
-        text: words of a thought. Example: ``I need the list of orders first.``
-        id: id of the call, if it has one. Example: ``call_1``
+        kind: thought, call, memory: a call of the agent's own memory, which changes nothing and counts nowhere; or event: what the case lets happen, which is no call.
+        text: words of a thought, or the moment of an event. Example: ``I need the list of orders first.``
+        id: id of the call, if it has one; the number of an event, counted from 1. Example: ``call_1``
         tool: name of the tool. Example: ``list_orders``
         arguments: arguments of the call. Example: ``{"user": "u-1"}``
         result: result of the call, any JSON value. Example: ``{"orders": []}``
         status: ok: answered. miss: nothing answers it. refused: the sandbox refuses it. error: wrong arguments, no such tool or row. over_limit: too many calls. unknown: the record does not say.
         provenance: where the answer came from; null if it is not recorded.
-        changed: rows that the call changed. Example: ``[{"table": "orders", "id": "A1"}]``
+        changed: rows that the call or the event changed. Example: ``[{"table": "orders", "id": "A1"}]``
         writes: digest of all writes of the episode so far; empty if there are none. Example: ``5b8e0c2d9f1a4763``
         agent: name of the agent of a team that called; empty if that is not known. Example: ``orders``
         unknown: parts of the call that a record made elsewhere does not have; no check relies on them. Example: ``["result"]``
     """
 
-    kind: Literal["thought", "call", "memory"]
+    kind: Literal["thought", "call", "memory", "event"]
     text: str = ""
     id: str = ""
     tool: str = ""
@@ -405,8 +408,28 @@ class Trajectory(Noun):
 
     @property
     def all_calls(self) -> tuple[Step, ...]:
-        """Return the tool calls of agent and user in order; the end state follows from them."""
+        """Return the tool calls of agent and user in order."""
         return calls_in(self.turns, "agent", "user")
+
+    @property
+    def events(self) -> tuple[Step, ...]:
+        """Return the events of the case that came, in order."""
+        return tuple([step for step in self.acts if step.kind == "event"])
+
+    def lacking(self, events: Sequence[Event]) -> Iterator[tuple[int, str]]:
+        """Yield the events of the case that never came, or whose words the user never said: the number from 1, and that in words."""
+        came = {step.id: at for at, turn in enumerate(self.turns) for step in turn.steps if step.kind == "event"}
+        for number, event in enumerate(events, 1):
+            at = came.get(str(number))
+            if at is None:
+                yield number, f"event {number} never came: it comes {event.after}"
+            elif event.say and not any(turn.role == "user" and event.say in turn.text for turn in self.turns[at:]):
+                yield number, f"event {number} came, and the user never said {shown(event.say)}"
+
+    @property
+    def acts(self) -> tuple[Step, ...]:
+        """Return the tool calls of agent and user and the events in order; the end state follows from them."""
+        return tuple([step for turn in self.turns for step in turn.steps if step.kind in ("call", "event")])
 
 
 def calls_in(turns: Iterable[Turn], *roles: Literal["agent", "user"]) -> tuple[Step, ...]:

@@ -45,7 +45,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.reading import Document, Quantity, Vocabulary, fold_phrase
 from pytest_mapsat.reports import call_text, cell_width, columns, cut, printable, wrap
-from pytest_mapsat.sandbox import End, SandboxSuite, differences, end_of, make_sandbox, net_changes, returned_rows
+from pytest_mapsat.sandbox import End, SandboxSuite, differences, end_of, make_sandbox, own_changes, returned_rows
 from pytest_mapsat.suite import Suite
 
 from .oracles import play_oracle
@@ -708,8 +708,7 @@ def write_changes(case: Case, suite: SandboxSuite, oracle: Trajectory) -> Iterat
             continue
         for kind, words, changed in _changes(calls, at, step, end, suite):
             played = _played(case, suite, oracle, changed)
-            changes = net_changes(change for call in played.all_calls for change in call.changed)
-            if any(differences(end.changes, changes)):
+            if any(differences(end.changes, own_changes(played.acts))):
                 yield kind, Mutant(words, played)
 
 
@@ -748,16 +747,24 @@ def _other_values(value: Json, schema: Mapping[str, Json]) -> Iterator[Json]:
 
 
 def _played(case: Case, suite: SandboxSuite, oracle: Trajectory, calls: Sequence[_Call]) -> Trajectory:
-    """Return the oracle's dialogue with other calls, answered by a fresh sandbox."""
-    sandbox = make_sandbox(case, suite)
-    steps: dict[int, list[Step]] = {}
-    for index, tool, arguments in calls:
-        steps.setdefault(index, []).append(sandbox.call(tool, arguments).step(tool, arguments))
-    turns = tuple(
-        turn.model_copy(update={"steps": tuple(steps.get(index, ()))}) if turn.role == "agent" else turn
-        for index, turn in enumerate(oracle.turns)
-    )
-    return oracle.model_copy(update={"turns": turns, "setup": sandbox.setup})
+    """Return the oracle's dialogue with other calls, answered by a fresh sandbox, in which the case's events come."""
+    sandbox, reply = make_sandbox(case, suite), 0
+    events = getattr(sandbox, "events", None)
+    turns = []
+    for index, turn in enumerate(oracle.turns):
+        steps: list[Step] = []
+        if turn.role == "user":
+            steps += [step for step in turn.steps if step.kind != "event"]
+            if events is not None and reply:
+                events.replied(reply)
+        reply += turn.role == "agent"
+        for at, tool, arguments in calls:
+            if at == index and turn.role == "agent":
+                steps.append(sandbox.call(tool, arguments).step(tool, arguments))
+                steps += () if events is None else events.taken()
+        happened = () if events is None else events.taken()
+        turns.append(turn.model_copy(update={"steps": (*happened, *steps)}))
+    return oracle.model_copy(update={"turns": tuple(turns), "setup": sandbox.setup})
 
 
 # -- judged: what is killed, what survives, what is accused --------------------------------------------------------------

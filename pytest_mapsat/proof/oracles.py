@@ -107,13 +107,27 @@ def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[Remark
     if trajectory.fault is not None:
         why = trajectory.fault.message.removeprefix(f"case {case.id}: ")
         yield remark("oracle", place, f"the oracle cannot be played: {why}")
-    elif replies < len(oracle):
+    else:
+        yield from _events(case, trajectory) if case.world.events else ()
+    if trajectory.fault is not None:
+        return
+    if replies < len(oracle):
         message = f"the user ends the dialogue after {replies} of {len(oracle)} replies of the oracle"
         yield remark("oracle-rest", (*place, replies), message, "the rest is never said")
     elif all(step.status == "ok" or _is_expected(step, case) for step in trajectory.calls):
         yield from _unfit(case, ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory))
         yield from hop_remarks(case, suite.tools, trajectory.calls)
         yield from _visible_label(trajectory)
+
+
+def _events(case: Case, trajectory: Trajectory) -> Iterator[Remark]:
+    """Yield remarks on events that never come in an oracle's dialogue, that change nothing, or whose calls fail."""
+    hint = "the oracle is a dialogue in which each event comes"
+    for number, why in trajectory.lacking(case.world.events):
+        yield remark("event", ("world", "events", number - 1), f"in the oracle's dialogue {why}", hint)
+    for step in trajectory.events:
+        if "; " in step.text:
+            yield remark("event", ("world", "events", int(step.id) - 1), f"event {step.id}, {step.text}")
 
 
 def _is_expected(step: Step, case: Case) -> bool:
@@ -267,7 +281,7 @@ def _quotes(case: Case, suite: Suite, played: Trajectory | None) -> Iterator[Rem
 
 def _answers(case: Case, suite: Suite, calls: Sequence[PlannedCall]) -> list[tuple[str, Json]]:
     """Return the answered calls of a list, made in a fresh sandbox: tool and result."""
-    sandbox = make_sandbox(case.undisturbed, suite, misses=True)
+    sandbox = make_sandbox(case.without("faults", "events"), suite, misses=True)
     answers = [(call.tool, sandbox.call(call.tool, dict(call.arguments))) for call in calls]
     return [(tool, answer.result) for tool, answer in answers if answer.status == "ok"]
 

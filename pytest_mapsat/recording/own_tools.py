@@ -830,6 +830,11 @@ class RecordingSandbox:
         """Return the rows changed during the creation of the sandbox."""
         return self._before.setup
 
+    @property
+    def events(self) -> Any:
+        """Return the events of the case; None if it has none."""
+        return getattr(self._before, "events", None)
+
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
         """Answer a call from the other sandbox; for a miss, from a stored answer or the user's own tool."""
         answer = self._before.call(name, arguments)
@@ -850,6 +855,8 @@ class RecordingSandbox:
                         return replace(answer, provenance=answer.provenance.model_copy(update={"note": note}))
                     recording = self.secrets.clean(recording, self.tools[name])
                     self._kept.answers[self._case, key] = recording
+        if self.events is not None:
+            self.events.answered(name)
         return SandboxAnswer(recording.result, "ok", Provenance(kind="recorded", recording=key, note=ASKED))
 
     def _recording(self, name: str, arguments: Mapping[str, Json], result: Json) -> Recording:

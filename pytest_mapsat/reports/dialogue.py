@@ -88,8 +88,11 @@ def _step(step: Step, width: int, name: str, *, full: bool) -> Iterator[Line]:
         return
     kind = view.answered_by(step)
     style = "yellow" if kind in ("miss", "error", "refused", "over_limit", "unknown") else ""
-    yield from _part(name, f"{cut(view.call_as_made(step), most)}  {view.call_mark(step)}", width, style)
-    yield from _part("", cut(printable(view.result_text(step)), most), width)
+    if step.kind == "event":
+        yield from _part("event", cut(printable(step.text), most), width, "yellow")
+    else:
+        yield from _part(name, f"{cut(view.call_as_made(step), most)}  {view.call_mark(step)}", width, style)
+        yield from _part("", cut(printable(view.result_text(step)), most), width)
     for change in step.changed:
         yield from _part("changed", cut(printable(view.changed_row(change)), most), width)
 
@@ -334,7 +337,7 @@ class _FailureText:
         self.lines += ["", "dialogue and calls:"]
         calls = 0
         for index, turn in enumerate(trajectory.turns):
-            for step in (step for step in turn.steps if step.kind == "call"):
+            for step in (step for step in turn.steps if step.kind in ("call", "event")):
                 calls += 1
                 if calls <= _CALLS:
                     self._call(step, "" if turn.role == "agent" else "the user ")
@@ -355,7 +358,8 @@ class _FailureText:
     def _call(self, step: Step, caller: str) -> None:
         """Add a call with the source of its answer, and its error or its notes."""
         kind = view.answered_by(step)
-        self.add(f"{caller}-> {cut(view.call_as_made(step), 3 * self._width)}  {view.call_mark(step)}", 4, 3)
+        shown = cut(view.call_as_made(step), 3 * self._width)
+        self.add(f"{caller}-> {shown}  {view.call_mark(step)}" if step.kind == "call" else f"   {shown}", 4, 3)
         failed, result, most = kind in ("error", "refused", "over_limit"), step.result, _FAILURE_RESULT
         if isinstance(result, dict) and status_of(result) == "error":
             result, most = result["message"], 3 * _FAILURE_RESULT

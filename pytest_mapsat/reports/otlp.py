@@ -241,6 +241,8 @@ def _reply(trace: _Trace, turn: Turn, users: Sequence[Turn], times: JsonObject) 
     own: JsonObject = {name: data[name] for name in ("agreed", "output") if name in data}
     steps = [step for step in turn.steps if step.kind != "memory"]  # of which there is no span
     own["thoughts"] = [number for number, step in enumerate(steps) if step.kind == "thought"]
+    if events := [[number, step.to_json()] for number, step in enumerate(steps) if step.kind == "event"]:
+        own["events"] = events
     own["users"] = [
         {name: value for name, value in user.to_json().items() if name not in ("text", "timing")} for user in users
     ]

@@ -307,8 +307,8 @@ def headline(run: Run) -> tuple[str, str]:
 
 def answered_by(step: Step) -> str:
     """Return the source of a call's answer; for a failed call, its status."""
-    if step.kind == "memory" and step.status == "ok":
-        return "memory"
+    if step.kind in ("memory", "event") and step.status == "ok":
+        return step.kind
     is_marked = step.status in ("error", "refused", "over_limit", "unknown") or step.provenance is None
     return step.status if is_marked or step.provenance is None else step.provenance.kind
 
@@ -321,14 +321,18 @@ def call_mark(step: Step) -> str:
 
 
 def call_as_made(step: Step) -> str:
-    """Return a call as code on one line; if its arguments were not recorded, a note instead."""
+    """Return a call as code on one line; if its arguments were not recorded, a note instead. Of an event, return its moment."""
+    if step.kind == "event":
+        return printable(f"event {step.id}, {step.text}")
     if "arguments" in step.unknown:
         return printable(f"{step.tool}(arguments not recorded)")
     return call_text(step.tool, step.arguments)
 
 
 def result_text(step: Step, indent: int | None = None) -> str:
-    """Return the result of a call as JSON text; a note if it is not recorded."""
+    """Return the result of a call as JSON text; a note if it is not recorded; of an event nothing."""
+    if step.kind == "event":
+        return ""
     return "(not recorded)" if "result" in step.unknown else json.dumps(step.result, ensure_ascii=False, indent=indent)
 
 

@@ -328,6 +328,9 @@ class Runner:
         options, is_played = self.request.options, self.source.kind == "agent"
         if is_played and environment is None:
             environment = self.environment_of(suite, case)
+        if environment is not None and any(event.rows or event.calls for event in case.world.events):
+            why = "world.events: rows and calls change a sandbox, and this case acts on an environment"
+            raise InfrastructureError(f"case {case.id}: {why}; there an event has only words: say")
 
         def acting(play: Callable[[Reporter | None], Trajectory]) -> Trajectory:
             """Play the episode on its environment, with the environment's reported calls; directly if there is no environment."""
@@ -494,7 +497,7 @@ def in_profile_setting(case: Case, suite: Suite) -> Case:
     profiles = {name for name, tool in suite.tools.items() if tool.profile}
     if not profiles:
         return case
-    sandbox = make_sandbox(case.undisturbed, suite)
+    sandbox = make_sandbox(case.without("faults", "events"), suite)
     results: dict[str, dict[str, JsonObject]] = {}
     for name, arguments in _profile_calls(case, suite, profiles):
         answer = sandbox.call(name, arguments)

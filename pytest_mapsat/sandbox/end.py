@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import ChainMap, Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -50,7 +50,7 @@ from .state import (
     fresh,
     frozen,
     key_text,
-    net_changes,
+    own_changes,
     unknown_table,
     with_overlays,
 )
@@ -113,7 +113,7 @@ class End:
     Attributes:
         tables: the tables at the start, as far as they are known.
         state: the tables at the end, by the ids of their rows.
-        changes: what has changed, a change for each row; what the sandbox set up before the first call is part of the start.
+        changes: what calls have changed, a change for each row; what the sandbox set up before the first call, and what events changed, is part of the start.
         unclear: why not all changes of a table are known, by table.
         altered: the tables among them that surely have changes which are not known.
         unwatched: the tables that nothing is known of.
@@ -131,9 +131,10 @@ class End:
         if untold:
             raise NotRecordedError(f"the record does not have the changes of {', '.join(untold)}")
         self.tables = tables
-        self.state = end_state(tables, trajectory.setup, trajectory.all_calls)
-        self.changes = net_changes(change for call in trajectory.all_calls for change in call.changed)
-        self._keys = {change.table: change.key for change in (*trajectory.setup, *self.changes)}
+        self.state = end_state(tables, trajectory.setup, trajectory.acts)
+        self.changes = own_changes(trajectory.acts)
+        events = (change for event in trajectory.events for change in event.changed)
+        self._keys = {change.table: change.key for change in (*trajectory.setup, *events, *self.changes)}
 
     def key(self, table: str) -> str:
         """Return the name of a table's id column."""
@@ -329,18 +330,31 @@ def play_reference(case: Case, suite: SandboxSuite) -> ReferenceEnd | None:
 
 
 def _played(case: Case, suite: SandboxSuite, calls: Sequence[PlannedCall]) -> ReferenceEnd:
-    """Make planned calls in a fresh sandbox and return their changes; stop at the first failure."""
-    sandbox, problem = make_sandbox(case.undisturbed, suite), ""
-    changes: list[RowChange] = []
-    for number, call in enumerate(calls, 1):
+    """Make planned calls in a fresh sandbox and return their changes; stop at the first failure.
+
+    An event whose moment is not among the calls of a listed reference, which has no replies, comes before them.
+    """
+    sandbox, problem = make_sandbox(case.without("faults"), suite), ""
+    events: Any = getattr(sandbox, "events", None)
+    taken: Callable[[], tuple[Step, ...]] = tuple if events is None else events.taken
+    replies = [turn.calls for turn in case.truth.oracle] if case.truth.end == "oracle" else [calls]
+    if events is not None and case.truth.end != "oracle":
+        listed = Counter(call.tool for call in calls)
+        events.happen(lambda after: after.tool is None or listed[after.tool] < after.call)
+    acts = [*taken()]
+    planned = [(reply, call) for reply, several in enumerate(replies, 1) for call in several]
+    for number, (reply, call) in enumerate(planned, 1):
+        for earlier in range(1, reply) if events is not None else ():
+            events.replied(earlier)  # again without effect
+        acts += taken()
         answer = sandbox.call(call.tool, call.arguments)
-        changes += answer.changed
+        acts += [answer.step(call.tool, call.arguments), *taken()]
         # A look-up that finds nothing changes nothing.
         if answer.status != "ok" and (call.tool not in sandbox.tools or sandbox.tools[call.tool].effect == "write"):
             why = answer.result.get("message", "") if isinstance(answer.result, dict) else ""
             problem = f"call {number} of the reference, {call.tool}, ends as {answer.status}: {why}"[:500]
             break
-    return ReferenceEnd(calls=reference_digest(case), changes=net_changes(changes), problem=problem)
+    return ReferenceEnd(calls=reference_digest(case), changes=own_changes(acts), problem=problem)
 
 
 def reference_digest(case: Case) -> str:

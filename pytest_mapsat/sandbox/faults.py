@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from time import sleep
+from typing import Any
 
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import Case, Json, JsonObject, Provenance, RowChange, StepStatus, Tool, ToolFault, tool_name
@@ -54,6 +55,11 @@ class FaultySandbox:
     def setup(self) -> tuple[RowChange, ...]:
         """Return the changes made to rows during the creation of the sandbox."""
         return self._inner.setup
+
+    @property
+    def events(self) -> Any:
+        """Return the events of the case; None if it has none."""
+        return getattr(self._inner, "events", None)
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
         """Answer a call; an agent's mistake gives an error answer, never an exception."""

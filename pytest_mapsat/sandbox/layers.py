@@ -141,16 +141,24 @@ def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sa
 
     def begun() -> Sandbox:
         """Create the sandbox, play the initial calls of the case, and return the sandbox."""
-        sandbox = data() if make is None else PythonSandbox(make, with_overlays(tables, overlays), data, misses=misses)
+        if make is None and not case.world.events:
+            recorded = data()
+            recorded.begin(case)
+            return recorded
+        sandbox = PythonSandbox(make, with_overlays(tables, overlays), data, misses=misses or make is None)
         sandbox.begin(case)
-        return sandbox
+        if not case.world.events:
+            return sandbox
+        from .events import EventSandbox  # noqa: PLC0415 (only where a case has events)
+
+        return EventSandbox(sandbox, case.world.events)
 
     sandbox = begun() if make is None else in_time(f"case {case.id}: the sandbox is not made", begun)
     if not case.world.faults:
         return sandbox
     from .faults import FaultySandbox  # noqa: PLC0415 (few cases have faults)
 
-    return FaultySandbox(case, sandbox, lambda: make_sandbox(case.undisturbed, suite, misses=misses))
+    return FaultySandbox(case, sandbox, lambda: make_sandbox(case.without("faults", "events"), suite, misses=misses))
 
 
 def in_time(what: str, function: Callable[[], _Made]) -> _Made:
@@ -323,7 +331,7 @@ class PythonSandbox:
     """Answers tools with methods of the user's object, and all other tools from the suite's recordings and tables.
 
     Args:
-        make: makes the object.
+        make: makes the object; None: there is none, and the data answers all tools.
         tables: the rows that the state starts from.
         data: makes what answers the tools that the object has no method for, from what is laid over the tables.
         misses: see ``make_sandbox``.
@@ -338,7 +346,7 @@ class PythonSandbox:
 
     def __init__(
         self,
-        make: SandboxFactory,
+        make: SandboxFactory | None,
         tables: Mapping[str, Table],
         data: Callable[[tuple[RowPatch, ...]], RecordedSandbox],
         *,
@@ -352,7 +360,7 @@ class PythonSandbox:
         self.setup: tuple[RowChange, ...] = ()
         try:
             with waiting():  # it may start a service
-                instance = call_user_code(make, self._state)
+                instance = None if make is None else call_user_code(make, self._state)
             methods = {name: call_user_code(getattr, instance, name, None) for name in self.tools}
         except UserCodeError as broken:
             raise _sandbox_error("the sandbox could not be made", broken) from None
@@ -360,7 +368,7 @@ class PythonSandbox:
         self._methods: dict[str, Callable[..., Json]] = {
             name: method for name, method in methods.items() if callable(method)
         }
-        if not self._methods:
+        if make is not None and not self._methods:
             raise InfrastructureError(f"the sandbox has a method for no tool of the suite ({', '.join(self.tools)})")
         self.setup = self._state.writing.done()
         self._state.writing.allowed = False
@@ -422,11 +430,19 @@ class PythonSandbox:
             raise _sandbox_error(f"the sandbox broke in {tool.name}", broken, method) from None
         finally:
             writing.allowed = False
-        changed = writing.done()
+        changed = self._written(writing.done())
+        return SandboxAnswer(result, "ok", Provenance(kind="computed"), changed, self._writes if changed else "")
+
+    def lay(self, patches: Sequence[RowPatch]) -> tuple[RowChange, ...]:
+        """Change rows as an event does, and return the changes; recordings made before them answer as they do after a write."""
+        return self._written(self._state.lay(patches))
+
+    def _written(self, changed: tuple[RowChange, ...]) -> tuple[RowChange, ...]:
+        """Record changed rows in the digest of writes, let the suite's data answer from them, and return them."""
         if changed:
             self._writes = digest([self._writes, *(change.to_json() for change in changed)])
             self.__dict__.pop("_data_sandbox", None)
-        return SandboxAnswer(result, "ok", Provenance(kind="computed"), changed, self._writes if changed else "")
+        return changed
 
 
 def _overflowing(value: Json, place: str) -> Iterator[str]:

@@ -13,7 +13,17 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 from uuid import UUID
 
-from pytest_mapsat.model import InfrastructureError, Json, JsonObject, RowChange, RowPatch, did_you_mean, same, shown
+from pytest_mapsat.model import (
+    InfrastructureError,
+    Json,
+    JsonObject,
+    RowChange,
+    RowPatch,
+    Step,
+    did_you_mean,
+    same,
+    shown,
+)
 
 Index = TypeVar("Index")
 _FLAT = frozenset({str, int, float, bool, type(None)})
@@ -384,6 +394,7 @@ class State(Mapping[str, Rows]):
     def __init__(self, tables: Mapping[str, Table]) -> None:
         self._tables = tables
         self._rows: dict[str, Rows] = {}
+        self._laid: set[str] = set()  # opened by an event first
         self.writing = Writing()
 
     def __getitem__(self, name: str) -> Rows:
@@ -399,6 +410,28 @@ class State(Mapping[str, Rows]):
         """Return all writes of this episode as overlays of the suite's tables."""
         return tuple(overlay for rows in self._rows.values() for overlay in rows.overlays())
 
+    def lay(self, patches: Iterable[RowPatch]) -> tuple[RowChange, ...]:
+        """Change rows outside of any call, as an event does, and return the changes. Raises InfrastructureError."""
+        allowed, self.writing.allowed = self.writing.allowed, True
+        try:
+            for patch in patches:
+                if patch.table not in self._rows:
+                    start = self._tables.get(patch.table)
+                    self.table(patch.table, key=(start and key_of(start)) or "id")
+                    self._laid.add(patch.table)
+                rows = self._rows[patch.table]
+                named = _values(patch.where[rows.key]) if rows.key in patch.where else rows
+                for row_id in [each for each in named if each in rows and _is_about(patch, rows[each])]:
+                    rows.remove(row_id) if patch.hide else rows.change(row_id, **patch.set)
+                for row in patch.add:
+                    rows.add(row)
+        except ValueError as error:
+            self.writing.undo()
+            raise InfrastructureError(f"an event cannot change rows: {error}") from None
+        finally:
+            self.writing.allowed = allowed
+        return self.writing.done()
+
     def table(self, name: str, *, key: str = "id") -> Rows:
         """Return a table with its rows by id; ``key`` is the column that holds the ids.
 
@@ -407,6 +440,9 @@ class State(Mapping[str, Rows]):
         """
         if name not in self._tables:
             raise InfrastructureError(unknown_table(name, self._tables))
+        if name in self._laid and key != (own := self._rows[name].key):
+            why = f"an event changed rows of {name} by {own} before the sandbox opened that table by {key}"
+            raise InfrastructureError(f"{why}: open it while the sandbox is made")
         if name not in self._rows:
             table = self._tables[name]
 
@@ -435,6 +471,39 @@ def net_changes(changes: Iterable[RowChange]) -> tuple[RowChange, ...]:
         place = change.table, change.id
         net[place] = change if place not in net else net[place].model_copy(update={"after": change.after})
     return tuple(change for _, change in sorted(net.items()) if not same(change.before, change.after))
+
+
+def own_changes(acts: Iterable[Step]) -> tuple[RowChange, ...]:
+    """Return the changes by calls, one per row: from the row as it were if only the events had come, to the row at the end."""
+    begun: dict[tuple[str, str], JsonObject | None] = {}
+    last: dict[tuple[str, str], RowChange] = {}
+    for by_event, change in ((act.kind == "event", change) for act in acts for change in act.changed):
+        place = change.table, change.id
+        before = begun.setdefault(place, change.before)
+        last[place] = change
+        if not by_event:
+            continue
+        if change.before is None or change.after is None:
+            begun[place] = change.after
+        elif before is not None:  # else it is a row of the agent's, which stays that
+            kept = {name: value for name, value in before.items() if name not in change.columns}
+            begun[place] = kept | {name: change.after[name] for name in change.columns if name in change.after}
+    changes = (change.model_copy(update={"before": begun[place]}) for place, change in sorted(last.items()))
+    return tuple(change for change in changes if not same(change.before, change.after))
+
+
+def key_of(table: Table) -> str:
+    """Return the column by which an event knows the rows of a table: ``id``, otherwise the first of unique texts; empty if there is none."""
+
+    def unique(rows: Sequence[JsonObject]) -> str:
+        """Return the first column, ``id`` before others, in which each row has a text of its own."""
+        for column in sorted(rows[0] if rows else ("id",), key=lambda name: name != "id"):
+            texts = {value for row in rows if isinstance(value := row.get(column), str)}
+            if len(texts) == len(rows):
+                return column
+        return ""
+
+    return table.index("key of events", unique)
 
 
 def unknown_table(table: str, tables: Iterable[str]) -> str:

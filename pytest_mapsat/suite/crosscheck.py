@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -15,6 +15,7 @@ from pytest_mapsat.formats import DataPath
 from pytest_mapsat.model import (
     FAULT_ERRORS,
     KINDS,
+    After,
     Bound,
     CallPattern,
     Calls,
@@ -31,6 +32,7 @@ from pytest_mapsat.model import (
     PlannedCall,
     PythonCheck,
     Recommends,
+    RowPatch,
     SameEnd,
     ScriptedCall,
     SuiteManifest,
@@ -43,7 +45,7 @@ from pytest_mapsat.model import (
     types_of,
 )
 from pytest_mapsat.registry import added_checks
-from pytest_mapsat.sandbox import Table, unknown_table, unmet
+from pytest_mapsat.sandbox import Table, key_of, unknown_table, unmet, with_overlays
 
 Place = tuple[str | int, ...]
 Severity = Literal["error", "warning", "note"]
@@ -59,6 +61,8 @@ ERRORS_OF: Mapping[str, tuple[FaultError, ...]] = {
     "read": tuple(error for error in FAULT_ERRORS if error != "lost_reply"),
     "write": tuple(error for error in FAULT_ERRORS if error not in ("empty", "cut", "stale")),
 }
+#: Replies of an episode where the suite does not say it (``RunOptions``).
+_MOST_TURNS = 10
 #: Where bound values of a call may stand: in ``match`` of an expected tool.
 _HOPS, _MATCH = ("truth", "tools"), 3
 #: All that ``errors_of`` looks at: a truth is walked once for all of its rules.
@@ -119,6 +123,7 @@ def errors_of(
     yield from _oracle_as_end(case, tools)
     if case.world != World():
         yield from _world(case, tools, tables)
+        yield from _events(case, manifest, tools, tables)
 
 
 def _oracle_as_end(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
@@ -165,6 +170,62 @@ def _world(case: Case, tools: Mapping[str, Tool], tables: Mapping[str, Table]) -
         if fault.tool in tools and fault.error not in (errors := ERRORS_OF[tools[fault.tool].effect]):
             message = f"found {fault.error}, expected an error of a tool that {tools[fault.tool].effect}s: {', '.join(errors)}"
             yield _error("fault", (*place, "error"), message)
+
+
+def _events(
+    case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool], tables: Mapping[str, Table]
+) -> Iterator[Remark]:
+    """Yield errors if an event never comes, changes what it cannot change, calls a missing tool, or tells a missing requirement."""
+    requirements = [requirement.id for requirement in case.truth.requirements]
+    for index, event in enumerate(case.world.events):
+        place: Place = ("world", "events", index)
+        yield from _moment(event.after, (*place, "after"), manifest, tools)
+        if manifest.environment is not None and (event.rows or event.calls):
+            message = "rows and calls change a sandbox, and the suite has an environment"
+            yield _error("no-sandbox", place, message, "there an event has only words: say")
+        for at, call in enumerate(event.calls):
+            yield from _tool_named(call.tool, (*place, "calls", at, "tool"), tools, "anyone")
+        for at, name in enumerate(event.reveals):
+            if name not in requirements:
+                hint = did_you_mean(name, requirements, "its requirements:")
+                message = f"the case has no requirement {shown(name)}"
+                yield _error("unknown-requirement", (*place, "reveals", at), message, hint)
+    before = [*case.world.rows]
+    writes = any(tool.effect == "write" for tool in tools.values())
+    for index, event in enumerate(case.world.events):
+        for at, patch in enumerate(event.rows):
+            yield from _event_rows(patch, ("world", "events", index, "rows", at), before, tables, may_come=writes)
+            before.append(patch)
+
+
+def _moment(after: After, place: Place, manifest: SuiteManifest, tools: Mapping[str, Tool]) -> Iterator[Remark]:
+    """Yield errors if the moment of an event never comes: no one can call the tool, or there are not so many replies."""
+    if after.tool is not None:
+        yield from _tool_named(after.tool, (*place, "tool"), tools, "anyone")
+        if after.tool in tools and tools[after.tool].by == "world":
+            message = f"neither the agent nor the user can call {shown(after.tool)}, so that the event never comes"
+            yield _error("not-its-tool", (*place, "tool"), message)
+    most = manifest.episode.max_turns or _MOST_TURNS
+    if after.turn is not None and after.turn >= most:
+        message = f"found {after.turn}, expected less than max_turns, which is {most}: no reply comes after it"
+        yield _error("event-turn", (*place, "turn"), message, "set episode.max_turns in suite.yaml")
+
+
+def _event_rows(
+    patch: RowPatch, place: Place, before: Sequence[RowPatch], tables: Mapping[str, Table], *, may_come: bool
+) -> Iterator[Remark]:
+    """Yield errors if an event changes a missing table or row; ``may_come``: whether tools may add rows before it."""
+    if patch.table not in tables:
+        yield _error("unknown-table", (*place, "table"), unknown_table(patch.table, tables))
+        return
+    table = with_overlays({patch.table: tables[patch.table]}, before)[patch.table]
+    if not key_of(table):
+        message = f"an event cannot change rows of {patch.table}: no column holds a text of its own in each row"
+        yield _error("event-rows", (*place, "table"), message, "give each row a text as id")
+    for column, value in unmet(patch, table, ()):
+        if not may_come or not any(column in row for row in table.rows):
+            message = f"{patch.table} has no row with {column} {shown(value)}"
+            yield _error("no-such-row", (*place, "where", column), message)
 
 
 def _error(rule: str, place: DataPath, message: str, hint: str = "") -> Remark:

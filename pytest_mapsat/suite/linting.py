@@ -40,6 +40,7 @@ from pytest_mapsat.model import (
     Problem,
     PythonCheck,
     Recommends,
+    RowPatch,
     SameEnd,
     Says,
     Similar,
@@ -500,15 +501,18 @@ def deciding_nothing(case: Case, _: Suite) -> Iterator[Remark]:
 def unknown_columns(case: Case, suite: Suite) -> Iterator[Remark]:
     """Yield a remark for each column in the world of a case that no row of the table has and no tool declares."""
     declared = {field for tool in suite.tools.values() for entities in tool.entities for field in entities.fields}
-    for index, patch in enumerate(case.world.rows):
+    placed: list[tuple[Place, RowPatch]] = [(("rows", index), patch) for index, patch in enumerate(case.world.rows)]
+    for number, event in enumerate(case.world.events):
+        placed += [(("events", number, "rows", index), patch) for index, patch in enumerate(event.rows)]
+    for index, (place, patch) in enumerate(placed):
         if not patch.set or patch.table not in suite.tables:
             continue
-        added = (row for earlier in case.world.rows[:index] if earlier.table == patch.table for row in earlier.add)
+        added = (row for _, earlier in placed[:index] if earlier.table == patch.table for row in earlier.add)
         columns = {*columns_of(suite.tables[patch.table]), *(column for row in added for column in row)}
         for column in patch.set.keys() - columns - declared:
             hint = did_you_mean(column, sorted(columns), "it has")
             message = f"no row of the table {patch.table} has a column {shown(column)}"
-            yield remark("unknown-column", ("world", "rows", index, "set", column), message, hint)
+            yield remark("unknown-column", ("world", *place, "set", column), message, hint)
 
 
 def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:
@@ -591,6 +595,7 @@ RULES: Mapping[str, LintRule] = {
     "oracle": LintRule("error", "dialogue", of_dialogue, "the oracle cannot be played"),
     "oracle-miss": LintRule("warning", "dialogue", of_dialogue, "a call of the oracle has no answer"),
     "oracle-rest": LintRule("warning", "dialogue", of_dialogue, "the user ends the dialogue before the oracle does"),
+    "event": LintRule("warning", "dialogue", of_dialogue, "an event never comes in the dialogue of the oracle, or changes nothing"),
     "oracle-fails": LintRule("warning", "dialogue", of_dialogue, "the oracle fails a requirement"),
     "oracle-open": LintRule("note", "dialogue", of_dialogue, "the oracle leaves a requirement undecided; an error where no dialogue could be judged"),
     "oracle-tools": LintRule("warning", "dialogue", of_dialogue, "the oracle does not fulfil an expected tool"),

@@ -67,6 +67,7 @@ class UserMove:
         usage: what the move cost; None: no model was asked.
         notes: what is worth knowing of how the move came about; kept in the trajectory only.
         agreed: whether it agrees to the go-ahead that it was asked for, or declines; None: it was asked for none, or does neither.
+        answers: of a move that agrees or declines, its other words.
     """
 
     text: str | None
@@ -74,6 +75,13 @@ class UserMove:
     usage: Usage | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
     agreed: bool | None = None
+    answers: str = field(default="", compare=False)
+
+    def beginning_with(self, words: Sequence[str], language: str) -> UserMove:
+        """Return the move with the words of events before its answers; it ends nothing, and agrees to nothing that was asked before them."""
+        rest = "" if self.ending else self.text if self.agreed is None else self.answers
+        text = stock_of(language).joint.join(filter(None, (*words, rest)))
+        return replace(self, text=text, ending=None, agreed=None if self.agreed is None else False)
 
 
 class Hands(Protocol):
@@ -269,7 +277,8 @@ class ScriptedUser:
         words_of_decision, agreed = decision or ("", None)
         # The same words may stand in two answers of a script; once is enough.
         sayings = dict.fromkeys((*replies, words_of_decision, self._stock.cannot_act if also_act else ""))
-        return UserMove(self._stock.joint.join(filter(None, sayings)), agreed=agreed)
+        answers = self._stock.joint.join(filter(None, dict.fromkeys(replies)))
+        return UserMove(self._stock.joint.join(filter(None, sayings)), agreed=agreed, answers=answers)
 
     def _without_answer(self, message: MessageReading) -> UserMove:
         """Return the move after a message without a scripted answer: a stock phrase, or the end."""
@@ -595,11 +604,12 @@ def audit(case: Case, trajectory: Trajectory) -> tuple[Label, ...]:
         trajectory: what was said.
     """
     script, turns = Script(case), trajectory.turns
+    told = [event.say for event in case.world.events if event.say]
     if (not script.answers and script.confirms is None) or trajectory.fault is not None:
         return ()
     labels: dict[str, Label] = {}
     for index, turn in enumerate(turns):
-        if turn.role != "user" or index == 0 or not turn.text.strip():
+        if turn.role != "user" or index == 0 or not turn.text.strip() or any(words in turn.text for words in told):
             continue
         ends = index == len(turns) - 1
         texts = [*_known(case), *(earlier.text for earlier in turns[:index])]
@@ -616,6 +626,7 @@ def _known(case: Case) -> Iterator[str]:
     truth, context = case.truth, case.visible.context
     yield from (truth.persona, truth.intent, truth.user.prompt, *Script(case).said)
     yield from (message.text for message in case.visible.messages)
+    yield from (event.say for event in case.world.events)
     yield from (say for answer in truth.user.answers if answer.calls for say in (answer.say, answer.otherwise))
     yield from (truth.user.no_preference, truth.user.cannot_act, truth.user.goodbye)
     yield from (context.model_dump_json(), *(requirement.text for requirement in truth.requirements))

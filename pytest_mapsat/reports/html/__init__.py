@@ -384,7 +384,7 @@ class CaseView:
                 round(took * scale, 1),
                 view.seconds_text(took) if took else "",
                 view.tokens_text(turn.usage).removesuffix(" tokens"),
-                tuple((step.tool, view.answered_by(step)) for step in calls[:_TIMELINE_CALLS]),
+                tuple((step.tool or f"event {step.id}", view.answered_by(step)) for step in calls[:_TIMELINE_CALLS]),
                 max(0, len(calls) - _TIMELINE_CALLS),
             )
             for number, (turn, start, took) in enumerate(zip(turns, starts, seconds, strict=False))
@@ -602,6 +602,7 @@ def _turn(number: int, turn: Turn, card: Scorecard, most: int) -> TurnView:
     steps = tuple(_step(step, most) for step in turn.steps[:_CALLS])
     kinds = Counter(step.kind for step in steps if isinstance(step, CallView))
     counted = [_count(thoughts, "thought", "thoughts")] if (thoughts := len(steps) - kinds.total()) else []
+    counted += [_count(events, "event", "events")] if (events := kinds.pop("event", 0)) else []
     if kinds:
         counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         counted.append(f"{_count(kinds.total(), 'call', 'calls')}: {counts}")
