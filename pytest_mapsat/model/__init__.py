@@ -45,7 +45,7 @@ else:
         ),
         "case": (
             "CommonRequirement EnvironmentTerms EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest Window "
-            "Behavior Case Clarification Confirms Context EpisodeTerms Evidence ExpectedTool Interaction LevelRule Location Message "
+            "Behavior Case Clarification Confirms Context EpisodeTerms Evidence ExpectedTool Interaction LevelRule Location Message NothingFits "
             "OracleTurn PlannedCall QUOTED_VALUE Requirement RowsFound ScriptedAnswer ScriptedCall Truth UserScript Utterance Visible World"
         ),
         "trajectory": (

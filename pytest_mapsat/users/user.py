@@ -68,6 +68,7 @@ class UserMove:
         usage: what the move cost; None: no model was asked.
         notes: what is worth knowing of how the move came about; kept in the trajectory only.
         agreed: whether it agrees to the go-ahead that it was asked for, or declines; None: it was asked for none, or does neither.
+        reveals: the hidden requirements that the words tell, and whether they were asked for or told unasked; None: that is unknown.
     """
 
     text: str | None
@@ -75,6 +76,7 @@ class UserMove:
     usage: Usage | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
     agreed: bool | None = None
+    reveals: dict[str, Literal["asked", "told"]] | None = None
 
 
 class Hands(Protocol):
@@ -129,6 +131,7 @@ class ScriptedUser:
 
     def __init__(self, script: UserScript, *, language: str = "en") -> None:
         self._notes: list[str] = []
+        self._answers_now: list[ScriptedAnswer] = []
         stock = stock_of(language)
         # Words that ask for something cannot end a dialogue.
         self._stock = replace(
@@ -152,13 +155,20 @@ class ScriptedUser:
         Raises:
             UserBrokenError: the script quotes a value that the result of its call does not have, and has no other words.
         """
-        self._notes = []
+        self._notes, self._answers_now = [], []
         move = self._move(read(last_words(turns), self._language), hands)
-        return replace(move, notes=tuple(self._notes))
+        return replace(move, notes=tuple(self._notes), reveals=self._reveals())
+
+    def _reveals(self) -> dict[str, Literal["asked", "told"]] | None:
+        """Return the requirements that the answers of this move tell; None if an answer, or the whole script, does not say what it tells."""
+        told = [answer.reveals for answer in self._answers_now]
+        if None in told or all(answer.reveals is None for answer in self._script.answers):
+            return None
+        return {name: "asked" for reveals in told for name in reveals or ()}
 
     def _move(self, message: MessageReading, hands: Hands) -> UserMove:
         """Return the move after a message: answers and a decision, a stock phrase, or the end."""
-        answers = self._answers_to(message)
+        answers = self._answers_now = self._answers_to(message)
         replies = [self._words_of(answer, hands) for answer in answers]
         if self._is_looping(message, answers, replies):
             return self._end(gave_up=True)
