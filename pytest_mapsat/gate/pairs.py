@@ -233,7 +233,7 @@ def recoveries(cards: Iterable[Scorecard], metric: str) -> dict[str, Aggregate]:
     by_case = by_key((card.id, card) for card in cards)
     kinds: dict[tuple[str, str], dict[str, list[Scorecard]]] = {}
     for card in chain.from_iterable(by_case.values()):
-        plain = by_case.get(card.attributes.get(VARIANT_OF, ""), ())
+        plain: Sequence[Scorecard] = by_case.get(card.attributes.get(VARIANT_OF, ""), ())
         for name, value in card.attributes.items() if plain else ():
             if name != VARIANT_OF and value and plain[0].attributes.get(name) != value:
                 for key in ((name, ""), (name, value.split()[-1])):

@@ -15,6 +15,7 @@ from pytest_mapsat.model import (
     Case,
     Confirms,
     Ending,
+    Event,
     Json,
     JsonObject,
     Label,
@@ -68,6 +69,7 @@ class UserMove:
         notes: what is worth knowing of how the move came about; kept in the trajectory only.
         agreed: whether it agrees to the go-ahead that it was asked for, or declines; None: it was asked for none, or does neither.
         answers: of a move that agrees or declines, its other words.
+        reveals: the hidden requirements that the words tell, and whether they were asked for or told unasked; None: that is unknown.
     """
 
     text: str | None
@@ -76,12 +78,16 @@ class UserMove:
     notes: tuple[str, ...] = field(default=(), compare=False)
     agreed: bool | None = None
     answers: str = field(default="", compare=False)
+    reveals: dict[str, Literal["asked", "told"]] | None = None
 
-    def beginning_with(self, words: Sequence[str], language: str) -> UserMove:
+    def after_events(self, events: Sequence[Event], language: str) -> UserMove:
         """Return the move with the words of events before its answers; it ends nothing, and agrees to nothing that was asked before them."""
         rest = "" if self.ending else self.text if self.agreed is None else self.answers
-        text = stock_of(language).joint.join(filter(None, (*words, rest)))
-        return replace(self, text=text, ending=None, agreed=None if self.agreed is None else False)
+        text = stock_of(language).joint.join(filter(None, (*(event.say for event in events), rest)))
+        reveals = self.reveals if rest else {}
+        if reveals is not None:
+            reveals = {**{name: "told" for event in events for name in event.reveals}, **reveals}
+        return replace(self, text=text, ending=None, agreed=None if self.agreed is None else False, reveals=reveals)
 
 
 class Hands(Protocol):
@@ -137,6 +143,8 @@ class ScriptedUser:
 
     def __init__(self, script: UserScript, *, language: str = "en", seed: str = "") -> None:
         self._notes: list[str] = []
+        #: The answers of the move under way, and whether they were asked for.
+        self._answers_now: list[tuple[ScriptedAnswer, Literal["asked", "told"]]] = []
         stock = stock_of(language)
         # Words that ask for something cannot end a dialogue.
         self._stock = replace(
@@ -166,20 +174,30 @@ class ScriptedUser:
         Raises:
             UserBrokenError: the script quotes a value that the result of its call does not have, and has no other words.
         """
-        self._notes = []
+        self._notes, self._answers_now = [], []
         message, turn = read(last_words(turns), self._language), len(turns)
         if self._manner and (last := self._manner.leaves(message, turn)):
-            return UserMove(last, ending="stalled")
-        move = self._move(message, hands, turn)
-        if move.ending is not None and (more := self._before_ending(turn)):
-            move = UserMove(more)
-        return replace(move, notes=tuple(self._notes))
+            move = UserMove(last, ending="stalled")
+        else:
+            move = self._move(message, hands, turn)
+            if move.ending is not None and (more := self._before_ending(turn)):
+                move = UserMove(more)
+        return replace(move, notes=tuple(self._notes), reveals=self._reveals())
+
+    def _reveals(self) -> dict[str, Literal["asked", "told"]] | None:
+        """Return the requirements that the answers of this move tell; None if an answer, or the whole script, does not say what it tells."""
+        if all(answer.reveals is None for answer in self._script.answers) or any(
+            answer.reveals is None for answer, _ in self._answers_now
+        ):
+            return None
+        return {name: how for answer, how in self._answers_now for name in answer.reveals or ()}
 
     def _before_ending(self, turn: int) -> str:
         """Return what the user says in place of its last words: an answer that it has put off, or its next attempt; empty: nothing."""
         left = [answer for answer in self._unsaid if self._manner and answer in self._manner.put_off]
         if self._manner and left:
             self._unsaid = [answer for answer in self._unsaid if answer not in left]
+            self._answers_now += [(answer, "asked") for answer in left]
             return self._manner.left_over(left, turn)
         return self._attempts.pop(0) if self._attempts else ""
 
@@ -188,6 +206,10 @@ class ScriptedUser:
         manner = self._manner
         corrections = manner.corrections(message, turn) if manner else []
         answers = self._answers_to(message)
+        asked = (*message.questions, *message.open_ended)
+        self._answers_now = [
+            (answer, "asked" if answer.calls or _is_asked(answer, asked) else "told") for answer in answers
+        ]
         replies = [self._words_of(answer, hands) for answer in answers]
         if self._is_looping(message, answers, replies) and not corrections:
             return self._end(gave_up=True)
