@@ -19,6 +19,7 @@ class Desk:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._users = state.table("users", key="uid")
 
     def search_places(self, city: str, kind: str) -> Json:
         """Return the places of a kind in a town."""
@@ -44,9 +45,9 @@ class Desk:
 
     def get_profile(self, uid: str) -> Json:
         """Return what the desk knows of a customer."""
-        if uid not in self._state["users"]:
+        if uid not in self._users:
             raise Refused("there is no such customer", uid=uid)
-        return dict(self._state["users"][uid])
+        return dict(self._users[uid])
 
     def list_bookings(self, uid: str) -> Json:
         """Return a customer's bookings."""
@@ -93,7 +94,7 @@ class Desk:
 
     def send_message(self, uid: str, to: str, text: str) -> Json:
         """Send a message to a contact or a place."""
-        profile = self._state["users"].get(uid)
+        profile = self._users.get(uid)
         contacts = [contact["name"] for contact in (profile or {}).get("contacts", ())]
         if to not in contacts and to not in self._state["places"]:
             raise Refused("there is no such contact or place", to=to)

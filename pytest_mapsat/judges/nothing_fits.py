@@ -33,6 +33,8 @@ def relaxed(case: Case, none: NothingFits, context: JudgedDialogue, labels: Sequ
     the user agreed to each write. Two needs that one offer breaks fail. A need that is kept or undecided keeps its label.
     """
     needs = {each.id: each for each in case.truth.requirements if each.id in none.relax}
+    if not needs:  # a baseline plays a part of the requirements
+        return tuple(labels)
     before = {label.requirement: label for label in labels if label.requirement in needs}
     offers = [
         {name: label_of(need, offer) for name, need in needs.items()} for offer in _offers(needs.values(), context)
