@@ -385,6 +385,7 @@ class _EpisodeDialogue:
                     role="user",
                     text=move.text,
                     agreed=move.agreed,
+                    reveals=move.reveals,
                     steps=(*notes, *hands.steps),
                     usage=move.usage or _UNKNOWN,
                     timing=timing,

@@ -269,6 +269,13 @@ class JudgedDialogue:
             self._standings[turn] = by_key
         return self._standings[turn]
 
+    def proposing(self, key: str) -> JudgedDialogue:
+        """Return the same dialogue as if the last reply proposed one thing alone of those that it proposes."""
+        standing = {other: each for other, each in self.standings("last").items() if other == key or not each.proposed}
+        only = replace(self)
+        vars(only).update({**vars(self), "_standings": {**self._standings, "last": standing}})
+        return only
+
     def unknown(self, turn: WhichReply) -> tuple[Quote, ...]:
         """Return quotes that look like the name of a recommended thing, but occur nowhere else in the dialogue."""
         proposed = {key for key, standing in self.standings(turn).items() if standing.proposed is not False}

@@ -6,7 +6,7 @@ Whether the user agreed to a call is judged by ``agreed``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from math import inf
 
@@ -302,6 +302,12 @@ def _agreed(fits: _Fits, subject: str, calls: _Made) -> Finding:
     return Finding(True, "the user agreed to it" if verdicts else "", wanted)
 
 
+def consented(tools: Collection[str], context: JudgedDialogue) -> Finding:
+    """Judge whether the user had agreed to each call of some tools before it was made."""
+    calls = _Made(context)
+    return _agreed([step.tool in tools for step in calls.steps], f"call of {first_few(sorted(tools))}", calls)
+
+
 def _in_words(pattern: CallPattern) -> str:
     """Return a call pattern in words."""
     return pattern.tool + (f" with {matches_in_words(pattern.arguments)}" if pattern.arguments else "")
@@ -593,7 +599,7 @@ def state(check: EndState, context: JudgedDialogue) -> Finding:
     try:
         rows = context.end.rows(check.table, check)
     except MapsatError as error:
-        return _error_finding(error, wanted)
+        return error_finding(error, wanted)
     each_fits = [fits_row(check.where, row, results=context.calls) for row in rows]
     fitting = [row for row, fit in zip(rows, each_fits, strict=True) if fit]
     if slip := _case_mistake(check, fitting, context):
@@ -649,7 +655,7 @@ def unchanged(check: Unchanged, context: JudgedDialogue) -> Finding:
         for exempt in check.exempt:
             end.refuse_unknown(exempt.table)
     except MapsatError as error:
-        return _error_finding(error, wanted)
+        return error_finding(error, wanted)
     standing = [(change, [_is_exempt(change, exempt, context) for exempt in check.exempt]) for change in end.changes]
     other = [change for change, exempts in standing if not any(exempts) and None not in exempts]
     if other:
@@ -679,7 +685,7 @@ def same_end(check: SameEnd, context: JudgedDialogue) -> Finding:
         for why in context.end.unclear.values():
             raise UnknownEndError(why)
     except MapsatError as error:
-        return _error_finding(error, wanted)
+        return error_finding(error, wanted)
     if reference is None:
         return _broken("the case has no reference: give truth.end", wanted)
     if reference.problem:
@@ -705,7 +711,7 @@ def _broken(why: str, wanted: str) -> Finding:
     return Finding(None, why, wanted, broken=True)
 
 
-def _error_finding(error: MapsatError, wanted: str) -> Finding:
+def error_finding(error: MapsatError, wanted: str) -> Finding:
     """Return an undecided finding for an error; the error counts as a mistake in the case unless the end state is merely unknown."""
     return Finding(None, str(error), wanted, broken=not isinstance(error, UnknownEndError))
 

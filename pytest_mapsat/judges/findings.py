@@ -72,6 +72,7 @@ class Finding(NamedTuple):
         reading: the family of what was read of prose to come to it; empty where nothing was.
         absent: it failed because something is not said, and not because something is.
         check: the kind of the plain check that came to it; of several, the first that decided.
+        exact: it rests on calls and changes alone, although its check may read prose.
     """
 
     passed: bool | None
@@ -86,6 +87,7 @@ class Finding(NamedTuple):
     reading: Family = ""
     absent: bool = False
     check: str = ""
+    exact: bool = False
 
 
 class _Functions(dict[type[BaseCheck], Callable[[Any, "JudgedDialogue"], "Finding"]]):

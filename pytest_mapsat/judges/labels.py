@@ -32,7 +32,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.registry import installed_function
 
-from . import exact, figures, python_check  # noqa: F401  their functions judge checks
+from . import exact, figures, needs, python_check  # noqa: F401  their functions judge checks
 from .claims import stated_claims
 from .context import JudgedDialogue
 from .findings import (
@@ -103,7 +103,7 @@ def _evaluate(check: Check, context: JudgedDialogue) -> Finding:
     if finding.reading or not check.family:
         return finding
     # A reply that proposes and states nothing leaves nothing to misread.
-    sure = finding.passed is False and context.silent(getattr(check, "turn", "any"))
+    sure = finding.exact or (finding.passed is False and context.silent(getattr(check, "turn", "any")))
     return finding if sure else finding._replace(reading=check.family)
 
 
@@ -139,6 +139,10 @@ def labels_of(case: Case, context: JudgedDialogue, *, seconds: float = inf) -> t
             labels.append(unevaluated(requirement, f"the checks before it took more than {seconds:g} s"))
         else:
             labels.append(label_of(requirement, context))
+    if case.truth.none is not None:
+        from .nothing_fits import relaxed  # noqa: PLC0415  (few cases have needs that nothing meets)
+
+        return relaxed(case, case.truth.none, context, labels)
     return tuple(labels)
 
 

@@ -436,6 +436,12 @@ class ModelJudge:
         verdict = self.checks.verdict(case, context, extra)
         labels = {label.requirement: label for label in verdict.labels}
         requirements = [each for each in case.truth.by_kind if each.id not in context.found]
+        if (none := case.truth.none) is not None:
+            told = (
+                f"kept; or, as nothing meets all of {', '.join(none.relax)}, the only one given up, and a reply says so"
+            )
+            texts = {each.id: f"{each.text} ({told})" for each in requirements if each.id in none.relax}
+            requirements = [each.model_copy(update={"text": texts.get(each.id, each.text)}) for each in requirements]
         requirements += (observed for observed, _ in extra)
         asked = self._asked(requirements, labels) if context.replies else {}
         votes = self._votes(case, trajectory, asked, context)

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.metadata import EntryPoint
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,8 +46,6 @@ from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_erro
 from .statistics import mean_span
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from pytest_mapsat.model import Case, Evidence, Requirement, Tool
 
 
@@ -555,10 +554,14 @@ def gather_metric_sets(given: Iterable[object] = ()) -> Mapping[str, MetricSet]:
         UsageError: two metric sets or two metrics share a name, something is no metric set, or an installed one cannot be loaded.
     """
     points = installed(GROUP)
-    gathered = _MetricSets({point.name: point for point in points if is_ours(point)})
+    gathered = _MetricSets({point.name: point for point in (_NEEDS, *points) if point is _NEEDS or is_ours(point)})
     for metric_set in (MSB, *(load_installed(point) for point in points if not is_ours(point)), *_flat(given)):
         gathered.add(metric_set)
     return gathered
+
+
+#: Loaded as a port's: few suites measure it.
+_NEEDS = EntryPoint("needs", "pytest_mapsat.metrics.needs:NEEDS", GROUP)
 
 
 class _MetricSets(Mapping[str, MetricSet]):

@@ -46,7 +46,7 @@ else:
         "case": (
             "CommonRequirement EnvironmentTerms EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest Window "
             "Behavior Case Clarification Confirms Context DEFAULT_PATIENCE EpisodeTerms Evidence ExpectedTool FAULT_ERRORS FaultError Impatience Interaction LevelRule Location "
-            "MANNERS MannerName Message OracleTurn PlannedCall QUOTED_VALUE Requirement RowsFound SAYS_FIRST ScriptedAnswer ScriptedCall ToolFault Truth UserScript Utterance "
+            "MANNERS MannerName Message NothingFits OracleTurn PlannedCall QUOTED_VALUE Requirement RowsFound SAYS_FIRST ScriptedAnswer ScriptedCall ToolFault Truth UserScript Utterance "
             "VARIANT_OF Visible World"
         ),
         "trajectory": (

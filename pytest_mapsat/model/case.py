@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -38,7 +38,7 @@ from .base import (
     Text,
     did_you_mean,
 )
-from .checks import Check, as_list, leaves
+from .checks import Check, Phrases, as_list, leaves
 from .match import Match
 from .schema import Spoken, schema_problem
 from .tool import RowPatch
@@ -448,6 +448,7 @@ class ScriptedAnswer(Noun):
         say: words of the answer; ``{name.path}`` is replaced by a value from the result of the call of that name. Example: ``At seven, please.``
         first: a wrong answer, said before ``say`` by a user of manner changes_mind, corrects or wrong_figure; others never say it. Example: ``At six.``
         else: words if a call fails or has no such value; left out, the result's own message is used. Example: ``I cannot see it.``
+        reveals: ids of the hidden requirements that the words tell the agent; left out, it is unknown what they tell. Example: ``["cheap"]``
         draft: true for a proposal that no person has accepted yet; a case with a draft counts in no run.
     """
 
@@ -456,6 +457,7 @@ class ScriptedAnswer(Noun):
     say: _Said
     first: Annotated[Spoken, StringConstraints(max_length=100_000)] = ""
     otherwise: Spoken = Field(default="", alias="else")
+    reveals: tuple[Identifier, ...] | None = None
     draft: bool = Field(default=False, strict=True)
 
     @model_validator(mode="after")
@@ -586,6 +588,32 @@ class OracleTurn(Noun):
     say: Text
 
 
+#: The requirement that ``quiet: true`` stands for.
+_QUIET = {
+    "id": "quiet",
+    "kind": "hard",
+    "text": "Nothing is to be done: the agent changes nothing, proposes nothing and asks nothing",
+    "scope": "trajectory",
+    "check": {"kind": "quiet"},
+}
+
+
+class NothingFits(Noun):
+    """Needs that nothing meets together: a right agent says so, offers what gives up exactly one of them, and says which.
+
+    Attributes:
+        relax: ids of the requirements of which one may be given up. Example: ``["step-free", "cheap"]``
+        output: dotted path in the structured output of the last reply that names the need given up, by its id or a phrase of says; left out, its words say it. Example: ``given_up``
+        says: by id of a need, phrases of which one says that it is given up; left out, prose leaves it undecided. Example: ``{"step-free": ["has steps"]}``
+        agreed: tools whose calls need the user's yes, as all that can be had breaks a need; left out, every tool that writes. Example: ``["book_table"]``
+    """
+
+    relax: tuple[Identifier, ...] = Field(min_length=1)
+    output: str = ""
+    says: dict[Identifier, Phrases] = Field(default_factory=dict)
+    agreed: tuple[Identifier, ...] | None = None
+
+
 class Truth(Noun):
     """The half of a case that only the judge and the simulated user see.
 
@@ -600,6 +628,8 @@ class Truth(Noun):
         user: script of the simulated user; left out, it knows no answers.
         oracle: replies of an ideal agent, which mapsat lint plays to prove that the case can be solved. Example: ``[{"say": "The noodle soup is cancelled."}]``
         end: reference for the check same_end: calls to play on a fresh sandbox, or ``oracle`` for those of the oracle.
+        none: needs that nothing meets together; left out, something meets all. Example: ``{"relax": ["step-free", "cheap"]}``
+        quiet: true: doing nothing is right; it adds the hard requirement ``quiet`` with the check of this name.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {
@@ -623,6 +653,21 @@ class Truth(Noun):
     ] = UserScript()
     oracle: tuple[OracleTurn, ...] = ()
     end: Literal["oracle"] | tuple[PlannedCall, ...] | None = None
+    none: NothingFits | None = None
+    quiet: bool = Field(default=False, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _quiet_is_asked(cls, data: Any) -> Any:
+        """Return the data with the requirement that ``quiet: true`` stands for, unless it is there."""
+        if not isinstance(data, dict) or data.get("quiet") is not True:
+            return data
+        given = data.get("requirements", ())
+        if not isinstance(given, (list, tuple)) or any(
+            getattr(each, "id", each.get("id") if isinstance(each, dict) else "") == "quiet" for each in given
+        ):
+            return data
+        return {**data, "requirements": [*given, _QUIET]}
 
     @property
     def reference(self) -> tuple[PlannedCall, ...] | None:

@@ -704,6 +704,7 @@ class Tool(Noun):
         answer: how an answer is computed from the suite's tables; left out, it is recorded, or Python code gives it.
         secrets: parameters, and dotted paths of a result, whose values no recording keeps. Example: ``["password"]``
         asks: words of a request for a go-ahead; the user agrees to a call only if the request has one of them. Example: ``["cancel"]``
+        undo: none: what a call does cannot be undone, so that the check ``consent`` wants the user's yes before it; left out, it can.
     """
 
     name: Identifier
@@ -722,6 +723,7 @@ class Tool(Noun):
     answer: ToolAnswer | None = None
     secrets: tuple[Text, ...] = ()
     asks: tuple[Text, ...] = ()
+    undo: Literal["none"] | None = None
 
     @model_validator(mode="after")
     def _known_parameters(self) -> Tool:

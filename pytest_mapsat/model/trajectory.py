@@ -219,6 +219,7 @@ class Turn(Noun):
         role: who wrote it: user or agent.
         text: words of the message. Example: ``The noodle soup is cancelled.``
         agreed: of a user's turn: whether it agreed to a request for a go-ahead; null if there was none, or it is unknown.
+        reveals: of a user's turn: the hidden requirements that its words tell: asked for, or told unasked; null if that is unknown. Example: ``{"cheap": "asked"}``
         steps: thoughts and calls before the message. Example: ``[{"kind": "call", "tool": "list_orders"}]``
         output: structured output of the reply; null if it has none. Example: ``{"total": 15.5}``
         usage: tokens and money that the speaker spent.
@@ -228,6 +229,7 @@ class Turn(Noun):
     role: Literal["user", "agent"]
     text: str
     agreed: bool | None = None
+    reveals: dict[str, Literal["asked", "told"]] | None = None
     steps: tuple[Step, ...] = ()
     output: JsonObject | None = None
     usage: Usage = Usage()

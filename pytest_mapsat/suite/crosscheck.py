@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -289,6 +289,8 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             message = f"found {shown(confirms.say)}, which declines: say is what the user agrees with"
             yield _error("declining", ("truth", "user", "confirms", "say"), message, hint)
     yield from _of_manner(case, manifest)
+    if case.truth.none is not None or any(answer.reveals for answer in case.truth.user.answers):
+        yield from _of_needs(case)
     yield from _of_interactions(case, carries=manifest.carry is not None)
     schema = case.visible.output_schema
     asked = schema.get("properties", {})
@@ -324,6 +326,33 @@ def says_figures(user: UserScript, language: str) -> bool:
         }
 
     return any(figures(first) - figures(say) for first, say in user.taken_back)
+
+
+def _of_needs(case: Case) -> Iterator[Remark]:
+    """Yield errors if revealed or given-up needs are no requirements of the right kind, or no output can name one."""
+    hidden, none = [requirement.id for requirement in case.truth.implicit], case.truth.none
+    named: list[tuple[Place, str, Sequence[str]]] = [
+        (("truth", "user", "answers", index, "reveals", at), name, hidden)
+        for index, answer in enumerate(case.truth.user.answers)
+        for at, name in enumerate(answer.reveals or ())
+    ]
+    if none is not None:
+        asked = [requirement.id for requirement in case.truth.asked]
+        named += [(("truth", "none", "relax", at), name, [*asked, *hidden]) for at, name in enumerate(none.relax)]
+        named += [(("truth", "none", "says", name), name, none.relax) for name in none.says]
+        part, left = part_at(none.output, case.visible.output_schema)
+        choices = part.get("enum") or (part.get("items") or {}).get("enum") or ()
+        unnamed = [
+            name for name in none.relax if {name, *none.says.get(name, ())}.isdisjoint(map(str, choices)) and choices
+        ]
+        if none.output and (left or unnamed or not case.visible.output_schema):
+            message = f"no output can name {shown(unnamed[0])}" if unnamed else f"there is no {shown(none.output)}"
+            hint = left or "says has the words by which visible.output_schema names a need"
+            yield _error("need", ("truth", "none", "output"), message, hint)
+    for place, name, known in named:
+        if name not in known:
+            hint = did_you_mean(name, known, "there are:")
+            yield _error("need", place, f"{shown(name)} is no such need of the case", hint)
 
 
 def _of_interactions(case: Case, *, carries: bool) -> Iterator[Remark]:

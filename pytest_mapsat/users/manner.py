@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -53,6 +53,7 @@ class Manner:
 
     Attributes:
         put_off: answers that were requested when the user gave another one.
+        telling: the answers that the user has given rightly in this turn, and whether they were requested.
     """
 
     def __init__(self, script: UserScript, language: str, seed: str) -> None:
@@ -63,11 +64,13 @@ class Manner:
         #: How often each answer was corrected whose wrong ``first`` was said.
         self._wrong: dict[ScriptedAnswer, int] = {}
         self._asked = 0
+        self.telling: dict[ScriptedAnswer, Literal["asked", "told"]] = {}
         self.put_off: Sequence[ScriptedAnswer] = ()
         self._instead: Sequence[ScriptedAnswer] = ()
 
     def leaves(self, message: MessageReading, turn: int) -> str:
         """Return the last words of a user whose patience ends with a message; empty if it stays."""
+        self.telling = {}
         self._asked += message.wants_facts
         out = self._patience is not None and message.wants_facts and self._asked > self._patience
         return self._filled("impatient", turn) if out else ""
@@ -90,6 +93,7 @@ class Manner:
             or (times < _MOST_CORRECTIONS and self._is_read_back(answer, message))
         ]
         self._wrong |= {answer: self._wrong[answer] + 1 for answer in due}
+        self.telling |= dict.fromkeys(due, "asked")
         return [self._filled(self._says_first, turn, say=answer.say) for answer in due]
 
     def is_misled(self, message: MessageReading) -> bool:
@@ -120,11 +124,12 @@ class Manner:
 
     def _given(self, answer: ScriptedAnswer, words: str, turn: int) -> str:
         """Return the words of one answer: its wrong one first, or in the words of the manner."""
-        if answer.first and self._says_first == "corrects":
-            return self._filled("corrects", turn, first=answer.first, say=words)
-        if answer.first and self._says_first:
+        if answer.first and self._says_first not in ("", "corrects"):
             self._wrong[answer] = 0
             return answer.first
+        self.telling[answer] = "told" if answer in self._instead else "asked"
+        if answer.first and self._says_first:
+            return self._filled("corrects", turn, first=answer.first, say=words)
         # What the user reads out is quoted.
         if answer.calls:
             return words

@@ -67,6 +67,7 @@ class UserMove:
         usage: what the move cost; None: no model was asked.
         notes: what is worth knowing of how the move came about; kept in the trajectory only.
         agreed: whether it agrees to the go-ahead that it was asked for, or declines; None: it was asked for none, or does neither.
+        reveals: the hidden requirements that the words tell, and whether they were asked for or told unasked; None: that is unknown.
     """
 
     text: str | None
@@ -74,6 +75,7 @@ class UserMove:
     usage: Usage | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
     agreed: bool | None = None
+    reveals: dict[str, Literal["asked", "told"]] | None = None
 
 
 class Hands(Protocol):
@@ -129,6 +131,7 @@ class ScriptedUser:
 
     def __init__(self, script: UserScript, *, language: str = "en", seed: str = "") -> None:
         self._notes: list[str] = []
+        self._answers_now: dict[ScriptedAnswer, Literal["asked", "told"]] = {}
         stock = stock_of(language)
         # Words that ask for something cannot end a dialogue.
         self._stock = replace(
@@ -158,14 +161,24 @@ class ScriptedUser:
         Raises:
             UserBrokenError: the script quotes a value that the result of its call does not have, and has no other words.
         """
-        self._notes = []
+        self._notes, self._answers_now = [], {}
         message, turn = read(last_words(turns), self._language), len(turns)
         if self._manner and (last := self._manner.leaves(message, turn)):
-            return UserMove(last, ending="stalled")
-        move = self._move(message, hands, turn)
-        if move.ending is not None and (more := self._before_ending(turn)):
-            move = UserMove(more)
-        return replace(move, notes=tuple(self._notes))
+            move = UserMove(last, ending="stalled")
+        else:
+            move = self._move(message, hands, turn)
+            if move.ending is not None and (more := self._before_ending(turn)):
+                move = UserMove(more)
+        return replace(move, notes=tuple(self._notes), reveals=self._reveals())
+
+    def _reveals(self) -> dict[str, Literal["asked", "told"]] | None:
+        """Return the requirements that the answers of this move tell; None if an answer, or the whole script, does not say what it tells."""
+        now = self._manner.telling if self._manner else self._answers_now
+        if any(answer.reveals is None for answer in now) or all(
+            answer.reveals is None for answer in self._script.answers
+        ):
+            return None
+        return {name: how for answer, how in now.items() for name in answer.reveals or ()}
 
     def _before_ending(self, turn: int) -> str:
         """Return what the user says in place of its last words: an answer that it has put off, or its next attempt; empty: nothing."""
@@ -180,6 +193,7 @@ class ScriptedUser:
         manner = self._manner
         corrections = manner.corrections(message, turn) if manner else []
         answers = self._answers_to(message)
+        self._answers_now = dict.fromkeys(answers, "asked")
         replies = [self._words_of(answer, hands) for answer in answers]
         if self._is_looping(message, answers, replies) and not corrections:
             return self._end(gave_up=True)

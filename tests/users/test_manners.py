@@ -215,6 +215,16 @@ class TestEachManner:
             ("That is all, thank you.", "done"),
         ]
 
+    def test_a_turn_reveals_what_it_says_rightly_and_what_nobody_asked_for_is_told(self):
+        script = script_of("en", [0, 0, 0, 0], "changes_mind")
+        script["answers"] = [{**answer, "reveals": [f"need-{at}"]} for at, answer in enumerate(script["answers"])]
+        changing = ScriptedUser(UserScript.model_validate(script))
+        moves = self.said(changing, "What time?", "Which surroundings?")
+        assert [move.reveals for move in moves] == [{}, {"need-0": "asked", "need-3": "asked"}]
+        other = ScriptedUser(UserScript.model_validate({**script, "manner": "other_first"}))
+        moves = self.said(other, "What time?", "Here is a plan.", "Here is a plan.")
+        assert [move.reveals for move in moves] == [{"need-1": "told"}, {"need-0": "asked"}, {}]
+
     @pytest.mark.parametrize(
         ("script", "problem"),
         [

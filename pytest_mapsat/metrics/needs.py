@@ -1,0 +1,79 @@
+"""How hidden needs came to be met: unasked, after a question, after the user told it without being asked, or not at all.
+
+A user's turn counts if a reply of the agent follows it. Words that nobody says what they tell leave it open how a need came to be met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pytest_mapsat.model import Metric, Requirement, Turn
+
+from .metric_set import Measure, MetricInput, MetricSet, share_of
+
+#: The ways, each with its title.
+_WAYS = {
+    "unasked": "hidden needs met that no words of the user had told",
+    "asked": "hidden needs met after an answer to a question told them",
+    "told": "hidden needs met after words told them that no question asked for",
+    "missed": "hidden needs that are not met in full",
+}
+_SOURCES = ("context", "profile", "environment", "unstated")
+
+
+def ways_of(requirement: Requirement, value: float | None, turns: Sequence[Turn]) -> frozenset[str]:
+    """Return the ways in which a need may have come to be met; a single one where that is known.
+
+    Args:
+        requirement: the need, hard or soft.
+        value: value of its label; None if it is not known. A soft need is met in full or missed.
+        turns: the dialogue.
+    """
+    if value is not None and value < 1:
+        return frozenset({"missed"})
+    last = max((at for at, turn in enumerate(turns) if turn.role == "agent"), default=0)
+    ways: set[str] = set()
+    for turn in turns[1:last]:
+        if turn.role == "user" and turn.reveals is None:
+            ways |= {"asked", "told"}
+        elif turn.role == "user" and turn.reveals and requirement.id in turn.reveals:
+            ways.add(turn.reveals[requirement.id])
+            break
+    else:
+        ways.add("unasked")
+    return frozenset(ways | (set() if value is not None else {"missed"}))
+
+
+def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
+    """Return the share of hidden needs by way, over all needs and by source. An agent that broke the episode has missed all."""
+    ways = {
+        need: frozenset({"missed"})
+        if metric_input.fault
+        else ways_of(need, metric_input.readings[need.id].value, metric_input.trajectory.turns)
+        for need in metric_input.case.truth.implicit
+    }
+    measures = {}
+    for source in ("", *_SOURCES):
+        of_source = [some for need, some in ways.items() if source in ("", need.source)]
+        nothing = f"the case has no hidden need{f' of the source {source}' if source else ''}"
+        for way in _WAYS:
+            answers = [True if some == {way} else None if way in some else False for some in of_source]
+            measures[_name(way, source)] = share_of(answers, nothing)
+    return measures
+
+
+def _name(way: str, source: str) -> str:
+    """Return the name of a metric: ``needs_unasked``, or of one source ``needs_unasked_profile``."""
+    return f"needs_{way}_{source}".rstrip("_")
+
+
+#: Four shares that sum to 1, over all hidden needs and by source; only needs met unasked are better the more there are.
+NEEDS = MetricSet(
+    "needs",
+    [
+        Metric(name=_name(way, source), title=title, earned=False, gated=(way, source) == ("unasked", ""))
+        for source in ("", *_SOURCES)
+        for way, title in _WAYS.items()
+    ],
+    _measure,
+)
