@@ -64,13 +64,13 @@ class Manner:
         #: How often each answer was corrected whose wrong ``first`` was said.
         self._wrong: dict[ScriptedAnswer, int] = {}
         self._asked = 0
-        self.telling: dict[ScriptedAnswer, Literal["asked", "told"]] = {}
+        self.telling: list[tuple[ScriptedAnswer, Literal["asked", "told"]]] = []
         self.put_off: Sequence[ScriptedAnswer] = ()
         self._instead: Sequence[ScriptedAnswer] = ()
 
     def leaves(self, message: MessageReading, turn: int) -> str:
         """Return the last words of a user whose patience ends with a message; empty if it stays."""
-        self.telling = {}
+        self.telling = []
         self._asked += message.wants_facts
         out = self._patience is not None and message.wants_facts and self._asked > self._patience
         return self._filled("impatient", turn) if out else ""
@@ -93,7 +93,7 @@ class Manner:
             or (times < _MOST_CORRECTIONS and self._is_read_back(answer, message))
         ]
         self._wrong |= {answer: self._wrong[answer] + 1 for answer in due}
-        self.telling |= dict.fromkeys(due, "asked")
+        self.telling += ((answer, "asked") for answer in due)
         return [self._filled(self._says_first, turn, say=answer.say) for answer in due]
 
     def is_misled(self, message: MessageReading) -> bool:
@@ -127,7 +127,7 @@ class Manner:
         if answer.first and self._says_first not in ("", "corrects"):
             self._wrong[answer] = 0
             return answer.first
-        self.telling[answer] = "told" if answer in self._instead else "asked"
+        self.telling.append((answer, "told" if answer in self._instead else "asked"))
         if answer.first and self._says_first:
             return self._filled("corrects", turn, first=answer.first, say=words)
         # What the user reads out is quoted.

@@ -131,7 +131,7 @@ class ScriptedUser:
 
     def __init__(self, script: UserScript, *, language: str = "en", seed: str = "") -> None:
         self._notes: list[str] = []
-        self._answers_now: dict[ScriptedAnswer, Literal["asked", "told"]] = {}
+        self._answers_now: list[tuple[ScriptedAnswer, Literal["asked", "told"]]] = []
         stock = stock_of(language)
         # Words that ask for something cannot end a dialogue.
         self._stock = replace(
@@ -161,7 +161,7 @@ class ScriptedUser:
         Raises:
             UserBrokenError: the script quotes a value that the result of its call does not have, and has no other words.
         """
-        self._notes, self._answers_now = [], {}
+        self._notes, self._answers_now = [], []
         message, turn = read(last_words(turns), self._language), len(turns)
         if self._manner and (last := self._manner.leaves(message, turn)):
             move = UserMove(last, ending="stalled")
@@ -174,11 +174,11 @@ class ScriptedUser:
     def _reveals(self) -> dict[str, Literal["asked", "told"]] | None:
         """Return the requirements that the answers of this move tell; None if an answer, or the whole script, does not say what it tells."""
         now = self._manner.telling if self._manner else self._answers_now
-        if any(answer.reveals is None for answer in now) or all(
+        if any(answer.reveals is None for answer, _ in now) or all(
             answer.reveals is None for answer in self._script.answers
         ):
             return None
-        return {name: how for answer, how in now.items() for name in answer.reveals or ()}
+        return {name: how for answer, how in now for name in answer.reveals or ()}
 
     def _before_ending(self, turn: int) -> str:
         """Return what the user says in place of its last words: an answer that it has put off, or its next attempt; empty: nothing."""
@@ -193,7 +193,7 @@ class ScriptedUser:
         manner = self._manner
         corrections = manner.corrections(message, turn) if manner else []
         answers = self._answers_to(message)
-        self._answers_now = dict.fromkeys(answers, "asked")
+        self._answers_now = [(answer, "asked") for answer in answers]
         replies = [self._words_of(answer, hands) for answer in answers]
         if self._is_looping(message, answers, replies) and not corrections:
             return self._end(gave_up=True)
