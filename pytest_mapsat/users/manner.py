@@ -12,9 +12,9 @@ from typing import Any, Literal
 import yaml
 
 from pytest_mapsat.llm import own_language
-from pytest_mapsat.model import SAYS_FIRST, ScriptedAnswer, UserScript, digest
+from pytest_mapsat.model import SAYS_FIRST, Case, ScriptedAnswer, UserScript, digest
 
-from .heard import MessageReading, SaidFact, facts_of, stock_of
+from .user import MessageReading, SaidFact, facts_of, stock_of
 
 #: A word that may be misspelt or said in another language: plain letters in lower case, part of no address, identifier or quotation.
 _PLAIN_WORD = re.compile(r"(?<![\w@./:'’\"“-])[a-z]+(?![\w@/:'’\"”-]|\.\w)")
@@ -47,19 +47,17 @@ class Manner:
     """The manner of the user in one episode.
 
     Args:
-        script: the user's script.
-        language: BCP 47 tag of the case.
-        seed: the id of the case; with the number of the turn, it chooses among the words of the language.
+        case: its user and its language; with the number of the turn, its id chooses among the words of the language.
 
     Attributes:
         put_off: answers that were requested when the user gave another one.
         telling: the answers that the user has given rightly in this turn, and whether they were requested.
     """
 
-    def __init__(self, script: UserScript, language: str, seed: str) -> None:
-        self._names, self._patience = script.manners, script.patience
-        self._language, self._seed = language, seed
-        self._data = _manners_of(own_language(language))
+    def __init__(self, case: Case) -> None:
+        self._names, self._patience = case.truth.user.manners, case.truth.user.patience
+        self._language, self._seed = case.language, case.id
+        self._data = _manners_of(own_language(case.language))
         self._says_first = next((name for name in SAYS_FIRST if name in self._names), "")
         #: How often each answer was corrected whose wrong ``first`` was said.
         self._wrong: dict[ScriptedAnswer, int] = {}

@@ -18,8 +18,8 @@ from pytest_mapsat.llm import Answer
 from pytest_mapsat.model import MANNERS, Case, Check, Trajectory, Turn, Usage, UserScript
 from pytest_mapsat.reading import agrees
 from pytest_mapsat.suite import lint, open_suite
-from pytest_mapsat.users import ScriptedUser, UserBrokenError, UserMove, audit, make_user
-from pytest_mapsat.users.heard import PATTERNS, facts_of, read, stock_of
+from pytest_mapsat.users import User, UserBrokenError, UserMove, audit, make_user
+from pytest_mapsat.users.user import PATTERNS, facts_of, read, stock_of
 
 NOW = "2026-05-26T18:00"
 #: By language: questions, each with the phrase that an answer goes by, some answers, and a wrong one.
@@ -165,10 +165,10 @@ def test_no_word_of_a_manner_states_a_fact_asks_for_something_or_answers_a_go_ah
 
 
 class TestEachManner:
-    def user(self, manner: Any, **rest: Any) -> ScriptedUser:
-        return ScriptedUser(UserScript.model_validate(script_of("en", [0, 0, 0, 0], manner, **rest)), seed="c")
+    def user(self, manner: Any, **rest: Any) -> User:
+        return make_user("scripted", case_of(script_of("en", [0, 0, 0, 0], manner, **rest)))
 
-    def said(self, user: ScriptedUser, *messages: str) -> list[UserMove]:
+    def said(self, user: User, *messages: str) -> list[UserMove]:
         turns: list[Turn] = []
         moves = []
         for message in messages:
@@ -218,10 +218,10 @@ class TestEachManner:
     def test_a_turn_reveals_what_it_says_rightly_and_what_nobody_asked_for_is_told(self):
         script = script_of("en", [0, 0, 0, 0], "changes_mind")
         script["answers"] = [{**answer, "reveals": [f"need-{at}"]} for at, answer in enumerate(script["answers"])]
-        changing = ScriptedUser(UserScript.model_validate(script))
+        changing = make_user("scripted", case_of(script))
         moves = self.said(changing, "What time?", "Which surroundings?")
         assert [move.reveals for move in moves] == [{}, {"need-0": "asked", "need-3": "asked"}]
-        other = ScriptedUser(UserScript.model_validate({**script, "manner": "other_first"}))
+        other = make_user("scripted", case_of({**script, "manner": "other_first"}))
         moves = self.said(other, "What time?", "Here is a plan.", "Here is a plan.")
         assert [move.reveals for move in moves] == [{"need-1": "told"}, {"need-0": "asked"}, {}]
 
