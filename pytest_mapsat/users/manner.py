@@ -18,7 +18,7 @@ from .user import MessageReading, SaidFact, facts_of, stock_of
 
 #: A word that may be misspelt or said in another language: plain letters in lower case, part of no address, identifier or quotation.
 _PLAIN_WORD = re.compile(r"(?<![\w@./:'’\"“-])[a-z]+(?![\w@/:'’\"”-]|\.\w)")
-_QUOTED = re.compile(r"[\"“「『《‘'][^\"”」』》’']*[\"”」』》’']|\{[^}]*\}")
+_QUOTED = re.compile(r"[\"“「『《‘][^\"”」』》’]*[\"”」』》’]|\{[^}]*\}")
 #: The fewest letters of a word in which two letters are swapped.
 _FEWEST_LETTERS = 5
 #: The most words of an answer that are changed, and the most corrections of a wrong answer.

@@ -395,14 +395,30 @@ SUITE = {
 
 
         class Hasty:
+            # Takes the first figure that it hears.
+
             def __init__(self):
-                self.people = []
+                self.heard = []
 
             def reply(self, message, tools):
-                self.people += map(int, re.findall(r"\\d+", message))
-                if not self.people:
-                    return "How many of you are there?"
-                return Reply("It is booked.", output={"people": self.people[0], "seat": "sofa"})
+                self.heard += map(int, re.findall(r"\\d+", message))
+                return self.booked(self.heard[0]) if self.heard else "How many of you are there?"
+
+            def booked(self, people):
+                return Reply("It is booked.", output={"people": people, "seat": "sofa"})
+
+
+        class Careful(Hasty):
+            # Reads back the last figure that it has heard, and books when the user has no other.
+
+            asked = None
+
+            def reply(self, message, tools):
+                self.heard += map(int, re.findall(r"\\d+", message))
+                if self.heard and self.asked != self.heard[-1]:
+                    self.asked = self.heard[-1]
+                    return f"Is it for {self.asked} people?"
+                return super().reply(message, tools) if not self.heard else self.booked(self.asked)
         """,
 }
 
@@ -410,9 +426,10 @@ SUITE = {
 def test_a_sweep_runs_each_case_in_each_manner_that_suits_it_and_shows_which_costs_most(pytester):
     make_suite(pytester.path, SUITE)
     options = ("--mapsat-manners=all", "--mapsat-save=run.json", "-p", "no:cacheprovider")
-    # Eight manners; no answer has two words first, and the user of the other case says nothing.
+    # The table in nine manners; the user of the other case says nothing in any, and answers no question.
     pytester.runpytest("--mapsat-agent=baseline:oracle", *options).assert_outcomes(passed=11)
     pytester.runpytest("--mapsat-agent=baseline:silent", *options).assert_outcomes(failed=11)
+    pytester.runpytest("--mapsat-agent=agents:Careful", *options).assert_outcomes(passed=10, failed=1)
     shown = pytester.runpytest("--mapsat-agent=agents:Hasty", *options)
     shown.assert_outcomes(passed=7, failed=4)
     shown.stdout.fnmatch_lines(
