@@ -590,6 +590,7 @@ RULES: Mapping[str, LintRule] = {
     "never-fails": LintRule("warning", "requirement", never_failing, "a check holds whatever an agent does"),
     "oracle": LintRule("error", "dialogue", of_dialogue, "the oracle cannot be played"),
     "oracle-miss": LintRule("warning", "dialogue", of_dialogue, "a call of the oracle has no answer"),
+    "fault-unreached": LintRule("warning", "dialogue", of_dialogue, "a fault is of a call that the oracle never makes"),
     "oracle-rest": LintRule("warning", "dialogue", of_dialogue, "the user ends the dialogue before the oracle does"),
     "oracle-fails": LintRule("warning", "dialogue", of_dialogue, "the oracle fails a requirement"),
     "oracle-open": LintRule("note", "dialogue", of_dialogue, "the oracle leaves a requirement undecided; an error where no dialogue could be judged"),
