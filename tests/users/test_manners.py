@@ -16,6 +16,8 @@ from suite_maker import make_suite
 from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.llm import Answer
 from pytest_mapsat.model import MANNERS, Case, Check, Trajectory, Turn, Usage, UserScript
+from pytest_mapsat.python_cases import Declaration
+from pytest_mapsat.python_cases import User as PythonUser
 from pytest_mapsat.reading import agrees
 from pytest_mapsat.suite import lint, open_suite
 from pytest_mapsat.users import User, UserBrokenError, UserMove, audit, make_user
@@ -357,6 +359,15 @@ class TestAModelWithAManner:
         assert modelled(script, turns, "Could you make an exception?")[0].ending is None
         with pytest.raises(UserBrokenError):
             modelled({**script, "attempts": []}, turns, "Could you make an exception?")
+
+
+def test_a_case_in_python_says_the_same():
+    script = script_of("en", [0] * 4, ["terse", {"impatient": 3}])
+    user = PythonUser(answers=script["answers"], confirms="yes", manner=["terse", {"impatient": 3}])
+    written = Declaration({"query": "A table, please.", "user": user}).written
+    assert UserScript.model_validate(written["truth"]["user"]) == UserScript.model_validate(script)
+    with_attempts = Declaration({"user": PythonUser(attempts=["Just this once?"])}).written
+    assert UserScript.model_validate(with_attempts["truth"]["user"]).attempts == ("Just this once?",)
 
 
 SUITE = {
