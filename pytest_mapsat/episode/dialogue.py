@@ -146,7 +146,7 @@ def _until_satisfied(case: Case, trajectory: Trajectory) -> Trajectory:
 
     A user who was not content told what the agent should have known, or asked for: a reply that comes after that is none that an agent gives to the case.
     """
-    user = ScriptedUser(case.truth.user, language=case.language, seed=case.id)
+    user = ScriptedUser(case.truth.user, language=case.language)
     turns = trajectory.turns
     for number, turn in enumerate(turns[:-1], 1):
         if turn.role != "agent" or user.reply(turns[:number]).ending != "done":

@@ -256,10 +256,10 @@ def _recovery(pairs: Sequence[CasePair], metric: str) -> Aggregate:
     for most in (False, True):
         trials = [pair.values(metric, most=most) for pair in pairs]
         values = [(mean(old), mean(new)) for old, new in trials]
-        plain, varied = (mean(side) for side in zip(*values, strict=True)) if values else (0.0, 0.0)
-        if not plain:
+        if not any(old for old, _ in values):
             return Aggregate(mean=None, n=len(pairs) - undecided, undecided=undecided)
-        ratio = varied / plain
+        plain = mean([old for old, _ in values])
+        ratio = mean([new for _, new in values]) / plain
         linear = [ratio + (new - ratio * old) / plain for old, new in values]
         ends.append((ratio, bootstrap_intervals([clustered(linear, clusters)])[0]))
     (least, lower), (greatest, upper) = sorted(ends, key=lambda end: end[0])

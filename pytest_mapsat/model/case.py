@@ -10,16 +10,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import (
-    BeforeValidator,
-    Discriminator,
-    Field,
-    StringConstraints,
-    Tag,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic.types import Discriminator, Tag
 
 from .base import (
     DATE_PATTERN,
@@ -404,16 +396,8 @@ _Said = Annotated[Spoken, StringConstraints(min_length=1, max_length=100_000)]
 
 #: How a simulated user may speak; ``impatient`` may also stand as ``{impatient: 3}``.
 MannerName = Literal[
-    "terse",
-    "rambling",
-    "impatient",
-    "changes_mind",
-    "corrects",
-    "other_first",
-    "misspells",
-    "mixes",
-    "wrong_figure",
-]
+    "terse", "rambling", "impatient", "changes_mind", "corrects", "other_first", "misspells", "mixes", "wrong_figure"
+]  # fmt: skip
 MANNERS: tuple[MannerName, ...] = get_args(MannerName)
 #: The manners in which a user says an answer's ``first`` before its ``say``.
 SAYS_FIRST = ("changes_mind", "corrects", "wrong_figure")

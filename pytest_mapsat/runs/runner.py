@@ -336,6 +336,8 @@ class Runner:
             """Play the episode on its environment, with the environment's reported calls; directly if there is no environment."""
             if environment is None or not is_played:
                 return play(None)
+            if case.world.faults:
+                raise InfrastructureError(f"case {case.id}: its agent acts on an environment, which no fault reaches")
             # Of a world that does not tell calls, none is known: what is not seen may have been called.
             tell = self.environments.play
             return tell(environment, case, trial, lambda world: play(getattr(world, "calls", tuple)))

@@ -38,6 +38,9 @@ class FaultySandbox:
         case: the case, with its faults.
         inner: answers the calls.
         anew: makes the sandbox of the case's start, for stale answers.
+
+    Attributes:
+        pausing: whether a late answer is being waited for, as the case has it.
     """
 
     def __init__(self, case: Case, inner: Sandbox, anew: Callable[[], Sandbox]) -> None:
@@ -45,6 +48,7 @@ class FaultySandbox:
         self._inner = inner
         self._anew = anew
         self._calls: Counter[str] = Counter()
+        self.pausing = False
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -80,8 +84,10 @@ class FaultySandbox:
         if fault.error == "slow":
             pause = _PAUSE if fault.seconds is None else fault.seconds
             note = f"slow, {pause:g} s"
+            self.pausing = True
             with waiting():
                 sleep(pause)
+            self.pausing = False
         provenance = (answer.provenance or Provenance(kind="fault")).model_copy(update={"kind": "fault", "note": note})
         change = {"empty": _emptied, "cut": _cut}.get(fault.error)
         return replace(answer, result=change(answer.result) if change else answer.result, provenance=provenance)

@@ -44,7 +44,11 @@ def make_user(spec: str, case: Case, *, client: ModelClient | None = None, trial
     if spec == "silent":
         return SilentUser()
     if spec == "scripted":
-        return ScriptedUser(case.truth.user, language=case.language, seed=case.id)
+        if not case.truth.user.manner:
+            return ScriptedUser(case.truth.user, language=case.language)
+        from .manner import Manner  # noqa: PLC0415 (few users have one)
+
+        return ScriptedUser(case.truth.user, language=case.language, manner=Manner(case))
     if client is None:
         raise UsageError(f"user {spec!r}: models are asked in a run only, with --mapsat-agent")
     from .modelled import ModelUser  # noqa: PLC0415 (only where a model is the user)

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
 from pytest_mapsat.llm import own_language
-from pytest_mapsat.model import SAYS_FIRST, ScriptedAnswer, UserScript, digest
+from pytest_mapsat.model import SAYS_FIRST, Case, ScriptedAnswer, UserScript, digest
 
-from .heard import MessageReading, SaidFact, facts_of, stock_of
+from .user import MessageReading, SaidFact, facts_of, stock_of
 
 #: A word that may be misspelt or said in another language: plain letters in lower case, part of no address, identifier or quotation.
 _PLAIN_WORD = re.compile(r"(?<![\w@./:'’\"“-])[a-z]+(?![\w@/:'’\"”-]|\.\w)")
-_QUOTED = re.compile(r"[\"“「『《‘'][^\"”」』》’']*[\"”」』》’']|\{[^}]*\}")
+_QUOTED = re.compile(r"[\"“「『《‘][^\"”」』》’]*[\"”」』》’]|\{[^}]*\}")
 #: The fewest letters of a word in which two letters are swapped.
 _FEWEST_LETTERS = 5
 #: The most words of an answer that are changed, and the most corrections of a wrong answer.
@@ -47,27 +47,28 @@ class Manner:
     """The manner of the user in one episode.
 
     Args:
-        script: the user's script.
-        language: BCP 47 tag of the case.
-        seed: the id of the case; with the number of the turn, it chooses among the words of the language.
+        case: its user and its language; with the number of the turn, its id chooses among the words of the language.
 
     Attributes:
         put_off: answers that were requested when the user gave another one.
+        telling: the answers that the user has given rightly in this turn, and whether they were requested.
     """
 
-    def __init__(self, script: UserScript, language: str, seed: str) -> None:
-        self._names, self._patience = script.manners, script.patience
-        self._language, self._seed = language, seed
-        self._data = _manners_of(own_language(language))
+    def __init__(self, case: Case) -> None:
+        self._names, self._patience = case.truth.user.manners, case.truth.user.patience
+        self._language, self._seed = case.language, case.id
+        self._data = _manners_of(own_language(case.language))
         self._says_first = next((name for name in SAYS_FIRST if name in self._names), "")
         #: How often each answer was corrected whose wrong ``first`` was said.
         self._wrong: dict[ScriptedAnswer, int] = {}
         self._asked = 0
+        self.telling: list[tuple[ScriptedAnswer, Literal["asked", "told"]]] = []
         self.put_off: Sequence[ScriptedAnswer] = ()
         self._instead: Sequence[ScriptedAnswer] = ()
 
     def leaves(self, message: MessageReading, turn: int) -> str:
         """Return the last words of a user whose patience ends with a message; empty if it stays."""
+        self.telling = []
         self._asked += message.wants_facts
         out = self._patience is not None and message.wants_facts and self._asked > self._patience
         return self._filled("impatient", turn) if out else ""
@@ -90,6 +91,7 @@ class Manner:
             or (times < _MOST_CORRECTIONS and self._is_read_back(answer, message))
         ]
         self._wrong |= {answer: self._wrong[answer] + 1 for answer in due}
+        self.telling += ((answer, "asked") for answer in due)
         return [self._filled(self._says_first, turn, say=answer.say) for answer in due]
 
     def is_misled(self, message: MessageReading) -> bool:
@@ -120,11 +122,12 @@ class Manner:
 
     def _given(self, answer: ScriptedAnswer, words: str, turn: int) -> str:
         """Return the words of one answer: its wrong one first, or in the words of the manner."""
-        if answer.first and self._says_first == "corrects":
-            return self._filled("corrects", turn, first=answer.first, say=words)
-        if answer.first and self._says_first:
+        if answer.first and self._says_first not in ("", "corrects"):
             self._wrong[answer] = 0
             return answer.first
+        self.telling.append((answer, "told" if answer in self._instead else "asked"))
+        if answer.first and self._says_first:
+            return self._filled("corrects", turn, first=answer.first, say=words)
         # What the user reads out is quoted.
         if answer.calls:
             return words

@@ -9,8 +9,20 @@ from typing import cast
 from pytest_mapsat.llm import Answer, ModelError, Voice, prompt
 from pytest_mapsat.model import Case, Ending, JsonObject, Turn, Usage, digest, total_usage
 
-from .heard import last_words, liberties, read, words
-from .user import NO_HANDS, Hands, Script, Slip, UserBrokenError, UserMove, out_of_turn, wording_slips
+from .user import (
+    NO_HANDS,
+    Hands,
+    Script,
+    Slip,
+    UserBrokenError,
+    UserMove,
+    last_words,
+    liberties,
+    out_of_turn,
+    read,
+    wording_slips,
+    words,
+)
 
 #: The prompts of each spec, for the manifest.
 USER_PROMPTS: Mapping[str, tuple[str, ...]] = {"llm": ("user", "user_again", "user_free", "user_manner")}

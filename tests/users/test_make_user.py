@@ -39,4 +39,4 @@ def test_an_unknown_name_gets_a_suggestion():
 
 
 def test_the_scripted_user_can_be_given_nothing_of_the_truth_but_its_script():
-    assert list(inspect.signature(ScriptedUser).parameters) == ["script", "language", "seed"]
+    assert list(inspect.signature(ScriptedUser).parameters) == ["script", "language", "manner"]

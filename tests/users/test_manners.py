@@ -16,10 +16,12 @@ from suite_maker import make_suite
 from pytest_mapsat.judges import JudgedDialogue, evaluate
 from pytest_mapsat.llm import Answer
 from pytest_mapsat.model import MANNERS, Case, Check, Trajectory, Turn, Usage, UserScript
+from pytest_mapsat.python_cases import Declaration
+from pytest_mapsat.python_cases import User as PythonUser
 from pytest_mapsat.reading import agrees
 from pytest_mapsat.suite import lint, open_suite
-from pytest_mapsat.users import ScriptedUser, UserBrokenError, UserMove, audit, make_user
-from pytest_mapsat.users.heard import PATTERNS, facts_of, read, stock_of
+from pytest_mapsat.users import User, UserBrokenError, UserMove, audit, make_user
+from pytest_mapsat.users.user import PATTERNS, facts_of, read, stock_of
 
 NOW = "2026-05-26T18:00"
 #: By language: questions, each with the phrase that an answer goes by, some answers, and a wrong one.
@@ -165,10 +167,10 @@ def test_no_word_of_a_manner_states_a_fact_asks_for_something_or_answers_a_go_ah
 
 
 class TestEachManner:
-    def user(self, manner: Any, **rest: Any) -> ScriptedUser:
-        return ScriptedUser(UserScript.model_validate(script_of("en", [0, 0, 0, 0], manner, **rest)), seed="c")
+    def user(self, manner: Any, **rest: Any) -> User:
+        return make_user("scripted", case_of(script_of("en", [0, 0, 0, 0], manner, **rest)))
 
-    def said(self, user: ScriptedUser, *messages: str) -> list[UserMove]:
+    def said(self, user: User, *messages: str) -> list[UserMove]:
         turns: list[Turn] = []
         moves = []
         for message in messages:
@@ -214,6 +216,16 @@ class TestEachManner:
             (attempts[1], None),
             ("That is all, thank you.", "done"),
         ]
+
+    def test_a_turn_reveals_what_it_says_rightly_and_what_nobody_asked_for_is_told(self):
+        script = script_of("en", [0, 0, 0, 0], "changes_mind")
+        script["answers"] = [{**answer, "reveals": [f"need-{at}"]} for at, answer in enumerate(script["answers"])]
+        changing = make_user("scripted", case_of(script))
+        moves = self.said(changing, "What time?", "Which surroundings?")
+        assert [move.reveals for move in moves] == [{}, {"need-0": "asked", "need-3": "asked"}]
+        other = make_user("scripted", case_of({**script, "manner": "other_first"}))
+        moves = self.said(other, "What time?", "Here is a plan.", "Here is a plan.")
+        assert [move.reveals for move in moves] == [{"need-1": "told"}, {"need-0": "asked"}, {}]
 
     @pytest.mark.parametrize(
         ("script", "problem"),
@@ -349,6 +361,15 @@ class TestAModelWithAManner:
             modelled({**script, "attempts": []}, turns, "Could you make an exception?")
 
 
+def test_a_case_in_python_says_the_same():
+    script = script_of("en", [0] * 4, ["terse", {"impatient": 3}])
+    user = PythonUser(answers=script["answers"], confirms="yes", manner=["terse", {"impatient": 3}])
+    written = Declaration({"query": "A table, please.", "user": user}).written
+    assert UserScript.model_validate(written["truth"]["user"]) == UserScript.model_validate(script)
+    with_attempts = Declaration({"user": PythonUser(attempts=["Just this once?"])}).written
+    assert UserScript.model_validate(with_attempts["truth"]["user"]).attempts == ("Just this once?",)
+
+
 SUITE = {
     "suite.yaml": "name: demo\nversion: '1'\nschema_version: 1\nlanguage: en\n",
     "table.yaml": """\
@@ -385,14 +406,30 @@ SUITE = {
 
 
         class Hasty:
+            # Takes the first figure that it hears.
+
             def __init__(self):
-                self.people = []
+                self.heard = []
 
             def reply(self, message, tools):
-                self.people += map(int, re.findall(r"\\d+", message))
-                if not self.people:
-                    return "How many of you are there?"
-                return Reply("It is booked.", output={"people": self.people[0], "seat": "sofa"})
+                self.heard += map(int, re.findall(r"\\d+", message))
+                return self.booked(self.heard[0]) if self.heard else "How many of you are there?"
+
+            def booked(self, people):
+                return Reply("It is booked.", output={"people": people, "seat": "sofa"})
+
+
+        class Careful(Hasty):
+            # Reads back the last figure that it has heard, and books when the user has no other.
+
+            asked = None
+
+            def reply(self, message, tools):
+                self.heard += map(int, re.findall(r"\\d+", message))
+                if self.heard and self.asked != self.heard[-1]:
+                    self.asked = self.heard[-1]
+                    return f"Is it for {self.asked} people?"
+                return super().reply(message, tools) if not self.heard else self.booked(self.asked)
         """,
 }
 
@@ -400,9 +437,10 @@ SUITE = {
 def test_a_sweep_runs_each_case_in_each_manner_that_suits_it_and_shows_which_costs_most(pytester):
     make_suite(pytester.path, SUITE)
     options = ("--mapsat-manners=all", "--mapsat-save=run.json", "-p", "no:cacheprovider")
-    # Eight manners; no answer has two words first, and the user of the other case says nothing.
+    # The table in nine manners; the user of the other case says nothing in any, and answers no question.
     pytester.runpytest("--mapsat-agent=baseline:oracle", *options).assert_outcomes(passed=11)
     pytester.runpytest("--mapsat-agent=baseline:silent", *options).assert_outcomes(failed=11)
+    pytester.runpytest("--mapsat-agent=agents:Careful", *options).assert_outcomes(passed=10, failed=1)
     shown = pytester.runpytest("--mapsat-agent=agents:Hasty", *options)
     shown.assert_outcomes(passed=7, failed=4)
     shown.stdout.fnmatch_lines(
