@@ -308,8 +308,7 @@ _TABLE = (
     Option(
         "faults",
         "LIST",
-        "run each case again with a fault in the first call of each of its tools: timeout, server_error, rate_limit, refused, slow, empty, cut, stale, lost_reply, "
-        "several by comma, or all of them but slow",
+        "run each case again with the first call of each tool failing: timeout, lost_reply or others, by comma, or all",
         changes="run",
     ),
     Option(

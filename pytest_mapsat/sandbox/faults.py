@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from time import sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import Case, Json, JsonObject, Provenance, RowChange, StepStatus, Tool, ToolFault, tool_name
 
-from .layers import Sandbox
 from .resolver import SandboxAnswer
+
+if TYPE_CHECKING:
+    from .layers import Sandbox
 
 #: What a caller reads where a call fails, behind the name of the tool.
 _MESSAGES: Mapping[str, str] = {
