@@ -149,7 +149,8 @@ class _Written:
         )
         for name, lines in source.keywords.items():
             *above, last = declaration.place_of(name)
-            (self._lines.children[above[0]] if above else self._lines).children[last] = lines
+            children = self._lines.children
+            (children.setdefault(above[0], DocumentLines(source.line)).children if above else children)[last] = lines
 
     def document(self) -> LocatedDocument:
         """Return the case as a document with line numbers. Raises SuiteError."""

@@ -53,6 +53,8 @@ def _secretive() -> dict[str, object]:
     truth["output"] = {"intent": SECRET.format("output")}
     truth["oracle"] = [{"say": SECRET.format("oracle")}]
     case["attributes"] = {"subtask": SECRET.format("attribute")}
+    moments = ({"turn": 5}, {"tool": "search_poi", "call": 9})
+    case["world"] = {"events": [{"after": moment, "say": SECRET.format("event")} for moment in moments]}
     return case
 
 
