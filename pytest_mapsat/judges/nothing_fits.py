@@ -22,7 +22,7 @@ from .exact import consented
 from .findings import Finding, first_few
 from .labels import evaluate, label_of, label_valued
 
-#: So many offers of one reply are judged one by one.
+#: So many offers of one reply are judged one by one; more must all meet all needs.
 _MOST_OFFERS = 50
 
 
@@ -100,14 +100,14 @@ def _offers(needs: Iterable[Requirement], context: JudgedDialogue) -> Iterator[J
     turns = [*context.trajectory.turns]
     at, reply = next(iter(context.turns("last")), (0, turns[0]))
     if place and reply.output and isinstance(entries := reply.output.get(place), list):
-        for entry in entries[:_MOST_OFFERS] if len(entries) > 1 else ():
+        for entry in entries if 1 < len(entries) <= _MOST_OFFERS else ():
             turns[at] = reply.model_copy(update={"output": {**reply.output, place: [entry]}})
             yield replace(context, trajectory=context.trajectory.model_copy(update={"turns": tuple(turns)}))
     elif all(check.turn == "last" for check in checks if isinstance(check, Recommends)):
         things = {key: each for key, each in context.standings("last").items() if key not in context.named_by_user}
         proposed = [key for key, thing in things.items() if thing.proposed]
-        if len(proposed) > 1 and all(thing.proposed is not None for thing in things.values()):
-            yield from (context.proposing(key) for key in proposed[:_MOST_OFFERS])
+        if 1 < len(proposed) <= _MOST_OFFERS and all(thing.proposed is not None for thing in things.values()):
+            yield from (context.proposing(key) for key in proposed)
 
 
 def _says_so(name: str, none: NothingFits, alone: set[str], still_open: set[str], context: JudgedDialogue) -> Finding:
@@ -122,7 +122,10 @@ def _says_so(name: str, none: NothingFits, alone: set[str], still_open: set[str]
         passed = False if name not in map(meant.get, said) or not other <= still_open else None if other else True
         return Finding(passed, f"{lacks}, and {none.output} is {first_few(sorted(said)) or 'missing'}", wanted)
     if name in none.says:
-        said_of = {each: evaluate(Says(kind="says", any=phrases), context) for each, phrases in none.says.items()}
+        said_of = {
+            each: evaluate(Says(kind="says", any=phrases, about=none.about.get(each, ())), context)
+            for each, phrases in none.says.items()
+        }
         others = [each for each in none.says if said_of[each].passed and each not in alone | still_open]
         unclear = {"passed": None, "why": f"the reply says that {first_few(others)} is given up too"}
         return said_of[name]._replace(**unclear if said_of[name].passed and others else {"wanted": wanted})

@@ -589,12 +589,14 @@ class NothingFits(Noun):
         relax: ids of the requirements of which one may be given up. Example: ``["step-free", "cheap"]``
         output: dotted path in the structured output of the last reply that names the need given up, by its id or a phrase of says; left out, its words say it. Example: ``given_up``
         says: by id of a need, phrases of which one says that it is given up; left out, prose leaves it undecided. Example: ``{"step-free": ["has steps"]}``
+        about: by id of a need, words without which no reply can say that it is given up; they let silence about it fail for certain. Example: ``{"step-free": ["stairs", "steps"]}``
         agreed: tools whose calls need the user's yes, as all that can be had breaks a need; left out, every tool that writes. Example: ``["book_table"]``
     """
 
     relax: tuple[Identifier, ...] = Field(min_length=1)
     output: str = ""
     says: dict[Identifier, Phrases] = Field(default_factory=dict)
+    about: dict[Identifier, Phrases] = Field(default_factory=dict)
     agreed: tuple[Identifier, ...] | None = None
 
 

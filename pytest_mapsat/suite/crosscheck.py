@@ -400,7 +400,7 @@ def _of_needs(case: Case) -> Iterator[Remark]:
     if none is not None:
         asked = [requirement.id for requirement in case.truth.asked]
         named += [(("truth", "none", "relax", at), name, [*asked, *hidden]) for at, name in enumerate(none.relax)]
-        named += [(("truth", "none", "says", name), name, none.relax) for name in none.says]
+        named += [(("truth", "none", "says", name), name, none.relax) for name in (*none.says, *none.about)]
         part, left = part_at(none.output, case.visible.output_schema)
         choices = part.get("enum") or (part.get("items") or {}).get("enum") or ()
         unnamed = [
