@@ -89,19 +89,21 @@ class Program:
                 return
             self.cost += 0.01
             blocks = [{"type": "thinking", "thinking": step.thought, "signature": ""}] if step.thought else []
-            if step.call:
-                name, arguments = step.call
-                blocks.append({"type": "tool_use", "id": "t1", "name": name, "input": arguments})
-            else:
+            for number, (name, arguments) in enumerate(step.calls):
+                blocks.append({"type": "tool_use", "id": f"t{number}", "name": name, "input": arguments})
+            if not step.calls:
                 blocks.append({"type": "text", "text": step.say})
             usage = {"input_tokens": 6, "cache_read_input_tokens": 4, "output_tokens": 5}
             said = {"id": f"m{next(numbers)}", "role": "assistant", "model": "mind", "content": blocks, "usage": usage}
+            if "--include-partial-messages" in sys.argv:
+                piece = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "I"}}
+                write(type="stream_event", uuid="e", session_id="s1", event=piece, parent_tool_use_id=None)
             write(type="assistant", message=said, parent_tool_use_id=None, session_id="s1")
-            if not step.call:
+            if not step.calls:
                 self.seen.messages.append(("assistant", step.say))
                 self.result(result=step.say, subtype="success", is_error=False, structured_output=step.data)
                 return
-            self.seen.messages.append(("tool", self.called(*step.call)))
+            self.seen.messages += [("tool", self.called(*call)) for call in step.calls]
 
     def result(self, **how):
         times = {"duration_ms": 1, "duration_api_ms": 1, "num_turns": 1}

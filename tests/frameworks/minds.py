@@ -8,10 +8,10 @@ from typing import Any
 
 @dataclass
 class Step:
-    """What the mind has the model do: call a tool, say something (as data where an output type is wanted), think before it, or break."""
+    """What the mind has the model do: call tools, say something (as data where an output type is wanted), think before it, or break."""
 
     say: str = ""
-    call: tuple[str, dict[str, Any]] | None = None
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     data: dict[str, Any] | None = None
     thought: str = ""
 
@@ -36,9 +36,11 @@ def mind(seen: Seen, *, structured: bool = False) -> Step:
         return Step("What time do you leave?")
     if not results:
         tool, _, what = first.partition(" ")
-        tool = "find" if tool in ("Plan", "Break") else tool.lower()
-        arguments = {"query": "" if what == "nothing" else what.removeprefix("a ")}
-        return Step(call=(tool, arguments), thought="I look it up.")
+        places = ["" if what == "nothing" else what.removeprefix("a ")]
+        if tool == "Both":
+            places.append("secret")
+        tool = "find" if tool in ("Plan", "Break", "Both") else tool.lower()
+        return Step(calls=[(tool, {"query": place}) for place in places], thought="I look it up.")
     if first.startswith("Break"):
         raise RuntimeError("the model broke after the call")
     words = " | ".join([*seen.said("user"), *results])

@@ -12,9 +12,10 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import pytest
@@ -33,6 +34,7 @@ from pytest_mapsat.model import (
     ScriptedAnswer,
     Tool,
     Truth,
+    UsageError,
     UserScript,
     Visible,
 )
@@ -46,6 +48,7 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), 
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string", "minLength": 2}}, "required": ["query"]}
 FIND = Tool(name="find", description="Find places.", parameters=SCHEMA)
 __all__ = [
+    "DECLINED",
     "Scenarios",
     "Seen",
     "as_text",
@@ -60,6 +63,8 @@ __all__ = [
     "weather",
 ]
 
+#: What a guardrail says.
+DECLINED = "Only polite words, please."
 #: What the user answers, whatever the agent asks.
 ANSWER = "Yes, go ahead."
 #: Calls of the agent's own tools that were not answered by the sandbox.
@@ -133,6 +138,8 @@ class Scenarios:
     name: str
     #: What one call of the fake model uses, tokens in and out.
     usage: tuple[int, int] | None = (10, 5)
+    #: The cells of the matrix that the framework leaves empty, each with what it has not, or has elsewhere.
+    lacks: Mapping[str, str] = MappingProxyType({})
     #: Whether the framework shows what a model thinks, and has a go-ahead of its own for the calls of tools.
     thinks = approves = True
     #: The file in examples/frameworks/, where there is one.
@@ -161,12 +168,30 @@ class Scenarios:
         """Run the agent as a function of the user's does, and return what it says."""
         raise NotImplementedError
 
-    #: Whether an agent may have a function of the user's as a tool that runs another agent.
-    delegates = True
-
     def as_tool(self, function: Any) -> Any:
         """Return a function as a tool of the framework."""
         raise NotImplementedError
+
+    def handing_over(self) -> Any:
+        """Return a team whose first agent hands over to the agent ``finder`` with the tools find and weather."""
+        raise NotImplementedError
+
+    def with_context(self, seen: list[Any]) -> Any:
+        """Return an agent that adds to the list what it has of the context of the case."""
+        raise NotImplementedError
+
+    def guarded(self) -> Any:
+        """Return an agent with a guardrail that declines with the words of ``DECLINED``, once."""
+        raise NotImplementedError
+
+    def streaming(self) -> Any:
+        """Return the agent, or a function that runs it, such that the words of the model come in pieces, before its calls."""
+        raise NotImplementedError
+
+    def need(self, cell: str) -> None:
+        """Skip the test where the framework has no such thing."""
+        if cell in self.lacks:
+            pytest.skip(f"not in this framework: {self.lacks[cell]}")
 
     def delegating(self):
         """Return an agent with the tool ask_finder, a function that runs the agent with the tools find and weather."""
@@ -194,6 +219,12 @@ class Scenarios:
         assert said in ended.fault.message
         assert calls(ended) == []
         assert really_called == []
+
+    def refused_at_the_start(self, agent, reason, record_property):
+        """See that an agent is refused before the first case, and record the reason for the matrix."""
+        with pytest.raises(UsageError, match=reason) as refusal:
+            source_of(agent, "my_agents:agent")
+        record_property("refused", str(refusal.value).removeprefix("agent 'my_agents:agent': "))
 
     def lost(self, error):
         """See that an episode is lost, and not failed, where the agent's model raises an error."""
@@ -245,9 +276,35 @@ class Scenarios:
         assert calls(ended) == [("weather", "error")]
         assert "weather" in replies(ended)[0]
 
+    def test_a_team_hands_over_and_steps_keep_which_agent_called(self):
+        self.need("handoff")
+        assert callers(self.played(self.handing_over())) == [("find", "finder")]
+
+    def test_the_context_of_the_case_is_where_the_framework_has_one(self):
+        self.need("context")
+        seen: list[Any] = []
+        self.played(self.with_context(seen))
+        assert "Lindenau" in str(seen[0])
+
+    def test_a_guardrail_that_declines_is_no_fault_and_its_words_are_read(self):
+        self.need("guardrail")
+        ended = play(self.guarded(), "Find a cafe")
+        assert ended.fault is None, ended.fault
+        assert DECLINED in replies(ended)[0]
+
+    def test_a_model_that_streams_words_and_then_calls_is_answered(self):
+        self.need("stream")
+        self.played(self.streaming())
+
+    def test_parallel_calls_of_one_turn_are_answered_in_their_order(self):
+        ended = play(self.agent(), "Both a cafe")
+        assert ended.fault is None, ended.fault
+        found = [s.arguments["query"] for turn in ended.turns for s in turn.steps if s.kind == "call"]
+        assert found == ["cafe", "secret"]
+        assert "Old secret" in replies(ended)[0]
+
     def test_a_tool_that_runs_another_agent_runs_where_the_case_names_it(self):
-        if not self.delegates:
-            pytest.skip(f"{self.name} has no functions of the user's as tools")
+        self.need("subagent")
         agent = self.delegating()
         assert calls(play(agent, "Ask_finder a cafe")) == [("ask_finder", "error")]
         ended = play(agent, "Ask_finder a cafe", run=["ask_finder"])
@@ -259,8 +316,7 @@ class Scenarios:
             assert (used.input_tokens, used.output_tokens) == tuple(4 * n for n in self.usage)
 
     def test_a_tool_that_runs_another_agent_runs_where_the_spec_names_it(self, monkeypatch):
-        if not self.delegates:
-            pytest.skip(f"{self.name} has no functions of the user's as tools")
+        self.need("subagent")
         spec = f"{self.name}:{self.spec(monkeypatch, agent=self.delegating())}?run=ask_finder"
         assert calls(play(spec, "Ask_finder a cafe")) == [("find", "ok")]
 

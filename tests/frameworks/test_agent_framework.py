@@ -1,8 +1,10 @@
 import asyncio
+from types import MappingProxyType
 
 import pytest
-from scenarios import Scenarios, Seen, as_text, callers, find, mind, play, weather
+from scenarios import DECLINED, Scenarios, Seen, as_text, callers, find, mind, play, weather
 
+from pytest_mapsat import sandboxed
 from pytest_mapsat.model import UsageError
 
 pytest.importorskip(
@@ -11,6 +13,7 @@ pytest.importorskip(
 
 from agent_framework import (
     Agent,
+    AgentResponse,
     BaseChatClient,
     ChatResponse,
     ChatResponseUpdate,
@@ -18,6 +21,8 @@ from agent_framework import (
     FunctionInvocationLayer,
     Message,
     ResponseStream,
+    WorkflowBuilder,
+    agent_middleware,
     tool,
 )
 from pydantic import BaseModel
@@ -48,9 +53,9 @@ class Mind(FunctionInvocationLayer, BaseChatClient):
             seen = Seen([line for message in messages for line in said(message)])
             step = mind(seen, structured=options.get("response_format") is not None)
             contents = [Content.from_text_reasoning(text=step.thought)] if step.thought else []
-            if step.call:
-                contents.append(Content.from_function_call(f"c{len(messages)}", step.call[0], arguments=step.call[1]))
-            else:
+            for number, (name, arguments) in enumerate(step.calls):
+                contents.append(Content.from_function_call(f"c{len(messages)}-{number}", name, arguments=arguments))
+            if not step.calls:
                 contents.append(Content.from_text(Place(**step.data).model_dump_json() if step.data else step.say))
             return ChatResponse(
                 messages=[Message("assistant", contents)],
@@ -61,6 +66,7 @@ class Mind(FunctionInvocationLayer, BaseChatClient):
         async def stream_of_answer():
             response = await answer()
             contents = [*response.messages[0].contents, Content.from_usage(response.usage_details)]
+            yield ChatResponseUpdate(role="assistant", contents=[Content.from_text("So: ")])
             yield ChatResponseUpdate(role="assistant", contents=contents)
 
         return ResponseStream(stream_of_answer(), finalizer=ChatResponse.from_updates) if stream else answer()
@@ -68,14 +74,47 @@ class Mind(FunctionInvocationLayer, BaseChatClient):
 
 class TestAgentFramework(Scenarios):
     name = "agent-framework"
+    lacks = MappingProxyType({"context": "what run() is given goes to tools alone"})
 
     def model(self):
         return Mind()
 
-    def agent(self, *, output=False, approval=False, tools=None, slow=False, name="guide"):
+    def agent(self, *, output=False, approval=False, tools=None, slow=False, name="guide", **given):
         own = [tool(find, approval_mode="always_require" if approval else "never_require"), tool(weather)]
         options = {"response_format": Place} if output else None
-        return Agent(Mind(slow=slow), name=name, tools=own if tools is None else tools, default_options=options)
+        own = own if tools is None else tools
+        return Agent(Mind(slow=slow), name=name, tools=own, default_options=options, **given)
+
+    def test_a_team_hands_over_and_steps_keep_which_agent_called(self, record_property):
+        def workflow(*agents):
+            return WorkflowBuilder(start_executor=agents[0]).add_chain(agents).build()
+
+        team = [self.agent(name="desk", tools=[]), self.agent(name="finder")]
+        self.refused_at_the_start(workflow(*team), "a workflow keeps the state of one run", record_property)
+        self.refused_at_the_start(workflow(*team).as_agent("team"), "a workflow keeps", record_property)
+
+        async def function(message, tools):
+            ran = await workflow(self.agent(name="desk", tools=[]), *sandboxed(team[1:])).run(message)
+            return ran.get_outputs()[-1].text
+
+        assert ("find", "finder") in callers(play(function, "Find a cafe"))
+
+    def guarded(self):
+        @agent_middleware
+        async def polite(context, call_next):
+            context.result = AgentResponse(messages=[Message("assistant", [DECLINED])])
+
+        return self.agent(middleware=[polite])
+
+    def streaming(self):
+        agent = sandboxed(self.agent())
+
+        async def function(message, tools):
+            stream = agent.run(message, stream=True)
+            assert [update async for update in stream]
+            return (await stream.get_final_response()).text
+
+        return function
 
     def as_tool(self, function):
         return tool(function)

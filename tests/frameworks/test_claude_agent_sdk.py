@@ -3,6 +3,7 @@ import dataclasses
 import shlex
 import sys
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from scenarios import Scenarios, calls, find, play, replies, source_of, weather
@@ -36,7 +37,14 @@ def own_tool(function):
 
 class TestClaudeAgentSDK(Scenarios):
     name = "claude-agent-sdk"
-    delegates = False
+    lacks = MappingProxyType(
+        {
+            "handoff": "its program starts agents by itself",
+            "subagent": "its program starts agents by itself",
+            "context": "it has none",
+            "guardrail": "its hooks decide about calls",
+        }
+    )
     approves = sandboxes = False
 
     def ask(self, agent, message):
@@ -65,6 +73,9 @@ class TestClaudeAgentSDK(Scenarios):
             output_format={"type": "json_schema", "schema": schema} if output else None,
             **options,
         )
+
+    def streaming(self):
+        return self.agent(include_partial_messages=True)
 
     def test_a_built_in_tool_is_denied_and_counts_as_called(self):
         ended = play(self.agent(), "Bash a cafe")

@@ -3,15 +3,17 @@ import json
 from typing import Any
 
 import pytest
-from scenarios import Scenarios, Seen, as_text, find, mind, source_of, weather
+from scenarios import DECLINED, Scenarios, Seen, as_text, find, mind, source_of, weather
 
+from pytest_mapsat import sandboxed
 from pytest_mapsat.model import UsageError
 
 pytest.importorskip(
     "google.adk.agents", reason="google-adk is not installed; python tests/frameworks installs and tests it"
 )
 
-from google.adk.agents import LlmAgent
+from google.adk.agents import LlmAgent, RunConfig
+from google.adk.agents.run_config import StreamingMode
 from google.adk.apps import App
 from google.adk.models import BaseLlm, LlmResponse
 from google.adk.runners import InMemoryRunner
@@ -48,13 +50,16 @@ class Mind(BaseLlm):
         # What asks for a go-ahead is no result.
         seen.messages = [m for m in seen.messages if "requires confirmation" not in m[1]]
         step = mind(seen, structured=self.structured)
-        step.call = step.call and (self.first_call or step.call)
+        if step.calls and self.first_call:
+            step.calls = [self.first_call]
         parts = [Part(text=step.thought, thought=True)] if step.thought else []
-        if step.call:
-            parts.append(Part.from_function_call(name=step.call[0], args=step.call[1]))
-        else:
+        parts += [Part.from_function_call(name=name, args=args) for name, args in step.calls]
+        if not step.calls:
             parts.append(Part(text=json.dumps(step.data) if step.data else step.say))
         usage = GenerateContentResponseUsageMetadata(prompt_token_count=10, candidates_token_count=5)
+        if stream:
+            piece = Content(role="model", parts=[Part(text="I look it up.")])
+            yield LlmResponse(content=piece, partial=True)
         yield LlmResponse(content=Content(role="model", parts=parts), usage_metadata=usage)
 
 
@@ -64,9 +69,9 @@ class TestGoogleADK(Scenarios):
     def model(self):
         return Mind(model="mind")
 
-    def agent(self, *, output=False, approval=False, tools=None, slow=False, error=None, **options):
+    def agent(self, *, output=False, approval=False, tools=None, slow=False, error=None, name="guide", **options):
         return LlmAgent(
-            name="guide",
+            name=name,
             model=Mind(model="mind", slow=slow, structured=output, error=error),
             tools=[FunctionTool(find, require_confirmation=approval), weather] if tools is None else tools,
             output_schema=Place if output else None,
@@ -76,6 +81,37 @@ class TestGoogleADK(Scenarios):
     def ask(self, agent, message):
         events = asyncio.run(InMemoryRunner(agent).run_debug(message, quiet=True))
         return events[-1].content.parts[0].text
+
+    def handing_over(self):
+        finder = self.agent(name="finder", description="Finds places.")
+        model = Mind(model="mind", first_call=("transfer_to_agent", {"agent_name": "finder"}))
+        return LlmAgent(name="desk", model=model, sub_agents=[finder])
+
+    def with_context(self, seen):
+        agent = self.agent(instruction="Help in {city}.")
+        agent.model.system = seen
+        return agent
+
+    def guarded(self):
+        def polite(callback_context, llm_request):
+            return LlmResponse(content=Content(role="model", parts=[Part(text=DECLINED)]))
+
+        return self.agent(before_model_callback=polite)
+
+    def streaming(self):
+        agent = sandboxed(self.agent())
+
+        async def function(message, tools):
+            runner = InMemoryRunner(agent)
+            session = await runner.session_service.create_session(app_name=runner.app_name, user_id="u")
+            asked = Content(role="user", parts=[Part(text=message)])
+            config = RunConfig(streaming_mode=StreamingMode.SSE)
+            ran = runner.run_async(user_id="u", session_id=session.id, new_message=asked, run_config=config)
+            events = [event async for event in ran]
+            assert any(event.partial for event in events)
+            return events[-1].content.parts[0].text
+
+        return function
 
     def delegating(self):
         finder = self.agent()
@@ -95,11 +131,6 @@ class TestGoogleADK(Scenarios):
         boss = LlmAgent(name="boss", model=Mind(model="mind", first_call=("guide", {"request": "Find a cafe"})))
         boss.tools = [AgentTool(helper)]
         self.played(boss)
-
-    def test_the_context_fills_the_placeholders_of_the_instruction(self):
-        agent = self.agent(instruction="Help in {city}.")
-        self.played(agent)
-        assert "Help in Lindenau." in agent.model.system[0]
 
     def test_a_service_that_is_down_loses_the_episode(self):
         self.lost(ServerError(503, {"error": {"message": "overloaded"}}))

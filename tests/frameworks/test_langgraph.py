@@ -1,10 +1,11 @@
 import asyncio
+import json
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 from typing import TypedDict
 
 import pytest
-from scenarios import Scenarios, Seen, as_text, callers, calls, find, mind, play, replies, weather
+from scenarios import DECLINED, Scenarios, Seen, as_text, callers, calls, find, mind, play, replies, weather
 
 from pytest_mapsat import sandboxed
 
@@ -13,13 +14,13 @@ pytest.importorskip(
 )
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware import HumanInTheLoopMiddleware, before_model
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, tool
+from langchain_core.tools import BaseTool, StructuredTool, tool
 from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
@@ -44,15 +45,31 @@ class Mind(BaseChatModel):
     def _llm_type(self):
         return "mind"
 
+    async def _astream(self, messages, *given, **more):
+        [generation] = (await self._agenerate(messages)).generations
+        said = generation.message
+        for content in [said.content] if isinstance(said.content, list) else said.content.split(" "):
+            piece = [{**content[0], "index": 0}] if isinstance(content, list) else f"{content} "
+            yield ChatGenerationChunk(message=AIMessageChunk(piece, id="m"))
+        made = [
+            {"name": call["name"], "args": json.dumps(call["args"]), "id": call["id"], "index": number}
+            for number, call in enumerate(said.tool_calls)
+        ]
+        last = AIMessageChunk("", id="m", tool_call_chunks=made, usage_metadata=said.usage_metadata)
+        yield ChatGenerationChunk(message=last)
+
     def bind_tools(self, tools, **options):
         return self
 
     def _generate(self, messages, *given, **more):
         step = mind(Seen([(ROLES[m.type], as_text(m.content)) for m in messages]), structured=self.structured)
-        made = [("Place", step.data)] if step.data else [step.call] if step.call else []
+        made = [("Place", step.data)] if step.data else step.calls
         said = AIMessage(
             [{"type": "reasoning", "reasoning": step.thought}] if step.thought else step.say,
-            tool_calls=[{"name": name, "args": args, "id": f"c{len(messages)}"} for name, args in made],
+            tool_calls=[
+                {"name": name, "args": args, "id": f"c{len(messages)}-{number}"}
+                for number, (name, args) in enumerate(made)
+            ],
             usage_metadata={"input_tokens": 10, "output_tokens": 5, "total_tokens": 15},
         )
         return ChatResult(generations=[ChatGeneration(message=said)])
@@ -86,13 +103,53 @@ class TestLangGraph(Scenarios):
     def model(self):
         return Mind()
 
-    def agent(self, *, output=False, approval=False, tools=None, slow=False):
+    def agent(self, *, output=False, approval=False, tools=None, slow=False, middleware=(), **options):
         return create_agent(
             Mind(slow=slow, structured=output),
             [tool(find), tool(weather)] if tools is None else tools,
             response_format=ToolStrategy(Place) if output else None,
-            middleware=[HumanInTheLoopMiddleware({"find": True})] if approval else [],
+            middleware=[HumanInTheLoopMiddleware({"find": True}), *middleware] if approval else middleware,
+            **options,
         )
+
+    def handing_over(self):
+        @tool
+        def to_finder() -> Command:
+            """Hand over to the finder."""
+            return Command(goto="finder", graph=Command.PARENT)
+
+        return self.team(to_finder)
+
+    def with_context(self, seen):
+        class Trip(BaseModel):
+            city: str
+            party: int = 0
+
+        def look(state, config: RunnableConfig, runtime: Runtime[Trip]):
+            fields = config["configurable"]
+            seen.append((fields["city"], fields["uid"], fields["party"], runtime.context))
+            assert seen[0] == ("Lindenau", "u1", 3, Trip(city="Lindenau", party=3))
+            return {"messages": [AIMessage(tool(find).invoke({"query": "cafe"}))]}
+
+        return StateGraph(MessagesState, Trip).add_node("look", look).add_edge(START, "look").compile()
+
+    def guarded(self):
+        @before_model(can_jump_to=["end"])
+        def polite(state, runtime):
+            return {"messages": [AIMessage(DECLINED)], "jump_to": "end"}
+
+        return self.agent(middleware=[polite])
+
+    def streaming(self):
+        graph = sandboxed(self.agent())
+
+        async def function(message, tools):
+            given = {"messages": [("user", message)]}
+            pieces = [piece async for piece, _ in graph.astream(given, stream_mode="messages")]
+            last = max(number for number, piece in enumerate(pieces) if piece.type == "tool")
+            return "".join(piece.text for piece in pieces[last + 1 :])
+
+        return function
 
     def as_tool(self, function):
         return tool(function)
@@ -129,14 +186,6 @@ class TestLangGraph(Scenarios):
         graph = StateGraph(MessagesState).add_node("front", front, destinations=("finder",)).add_node("finder", finder)
         return graph.add_edge(START, "front").compile()
 
-    def test_a_tool_that_declares_a_command_hands_over_and_the_steps_say_who_called(self):
-        @tool
-        def to_finder() -> Command:
-            """Hand over to the finder."""
-            return Command(goto="finder", graph=Command.PARENT)
-
-        assert callers(self.played(self.team(to_finder))) == [("find", "finder")]
-
     def test_a_tool_that_hands_over_without_declaring_it_runs_where_it_is_named(self):
         @tool
         def to_finder():
@@ -153,23 +202,25 @@ class TestLangGraph(Scenarios):
             """Hand over to the front desk again."""
             return Command(goto="front", graph=Command.PARENT)
 
-        ended = play(self.team(to_finder), "Find a cafe", timeout=2)
-        assert (ended.ending, ended.fault.blame) == ("timeout", "agent")
+        ended = play(self.team(to_finder), "Find a cafe")
+        assert (ended.ending, ended.fault.blame) == ("agent_error", "agent")
+        assert "ran each other more than 200 times in one reply, last by to_finder" in ended.fault.message
 
-    def test_the_context_fills_the_configuration_and_a_context_schema(self):
-        class Trip(BaseModel):
-            city: str
-            party: int = 0
+    @pytest.mark.parametrize("method", ["invoke", "ainvoke"])
+    def test_a_subagent_without_end_is_the_agents_own_fault(self, method):
+        def ask(query: str) -> str:
+            """Ask myself."""
+            return endless.invoke({"messages": [("user", "Ask me")]})["messages"][-1].text
 
-        seen = []
+        async def ask_later(query: str) -> str:
+            """Ask myself."""
+            return (await endless.ainvoke({"messages": [("user", "Ask me")]}))["messages"][-1].text
 
-        def look(state, config: RunnableConfig, runtime: Runtime[Trip]):
-            fields = config["configurable"]
-            seen.append((fields["city"], fields["uid"], fields["party"], runtime.context))
-            return {"messages": [AIMessage(tool(find).invoke({"query": "cafe"}))]}
-
-        self.played(StateGraph(MessagesState, Trip).add_node("look", look).add_edge(START, "look").compile())
-        assert seen == [("Lindenau", "u1", 3, Trip(city="Lindenau", party=3))]
+        own = StructuredTool.from_function(ask, ask_later if method == "ainvoke" else None, name="ask")
+        endless = self.agent(tools=[own])
+        ended = play(endless, "Ask me", run=["ask"])
+        assert (ended.ending, ended.fault.blame) == ("agent_error", "agent")
+        assert "more than 200 times in one reply, last by ask" in ended.fault.message
 
     def test_an_entrypoint_gets_what_it_declares(self):
         class Asked(TypedDict):

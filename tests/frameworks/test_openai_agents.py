@@ -5,7 +5,7 @@ from typing import TypedDict
 
 import pytest
 from minds import Step
-from scenarios import Scenarios, Seen, callers, calls, find, mind, play, replies, source_of, weather
+from scenarios import DECLINED, Scenarios, Seen, callers, calls, find, mind, play, replies, source_of, weather
 
 from pytest_mapsat import sandboxed
 from pytest_mapsat.model import UsageError
@@ -28,7 +28,14 @@ from agents import (
     handoff,
     input_guardrail,
 )
-from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
+from openai.types.responses import (
+    Response,
+    ResponseCompletedEvent,
+    ResponseFunctionToolCall,
+    ResponseOutputMessage,
+    ResponseReasoningItem,
+    ResponseUsage,
+)
 from pydantic import BaseModel
 
 
@@ -80,24 +87,27 @@ class Mind(Model):
         step = mind(seen, structured=output_schema is not None)
         return answered(step, len(input))
 
-    def stream_response(self, *given, **more):
-        raise NotImplementedError
+    async def stream_response(self, system_instructions, input, *given, **more):  # noqa: A002  # the framework's own names
+        answer = await self.get_response(input=input, output_schema=None)
+        used = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+        used |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+        response = Response.model_construct(id="r", output=answer.output, usage=ResponseUsage.model_construct(**used))
+        yield ResponseCompletedEvent.model_construct(response=response, type="response.completed", sequence_number=1)
 
 
 def answered(step, number):
     """Return what the mind decides, as the model's response."""
     thought = {"id": "r1", "type": "reasoning", "summary": [{"type": "summary_text", "text": step.thought}]}
     output = [ResponseReasoningItem.model_validate(thought)] if step.thought else []
-    if step.call:
-        name, arguments = step.call
+    for place, (name, arguments) in enumerate(step.calls):
         call = {
             "name": name,
             "arguments": json.dumps(arguments),
-            "call_id": f"c{number}",
+            "call_id": f"c{number}-{place}",
             "type": "function_call",
         }
         output.append(ResponseFunctionToolCall.model_validate(call))
-    else:
+    if not step.calls:
         said = {"type": "output_text", "text": json.dumps(step.data) if step.data else step.say, "annotations": []}
         message = {"id": "m1", "role": "assistant", "type": "message", "status": "completed", "content": [said]}
         output.append(ResponseOutputMessage.model_validate(message))
@@ -111,10 +121,10 @@ class TestOpenAIAgents(Scenarios):
     def model(self):
         return Mind(slow=False)
 
-    def agent(self, *, output=False, approval=False, tools=None, slow=False, **options):
+    def agent(self, *, output=False, approval=False, tools=None, slow=False, name="guide", **options):
         own = [function_tool(find, needs_approval=approval), function_tool(weather)]
         own = own if tools is None else tools
-        return Agent("guide", model=Mind(slow=slow), tools=own, output_type=Place if output else None, **options)
+        return Agent(name, model=Mind(slow=slow), tools=own, output_type=Place if output else None, **options)
 
     def as_tool(self, function):
         return function_tool(function)
@@ -122,8 +132,32 @@ class TestOpenAIAgents(Scenarios):
     def ask(self, agent, message):
         return asyncio.run(Runner.run(agent, message)).final_output
 
-    def test_the_tools_of_an_agent_that_is_handed_over_to_are_answered(self):
-        self.played(Agent("desk", model=HandsOver("transfer_to_guide", {}), handoffs=[self.agent()]))
+    def handing_over(self):
+        return Agent("desk", model=HandsOver("transfer_to_finder", {}), handoffs=[self.agent(name="finder")])
+
+    def with_context(self, seen):
+        def instructions(context: RunContextWrapper[Trip], agent):
+            seen.append(context.context)
+            return "You help."
+
+        return self.agent(instructions=instructions)
+
+    def guarded(self):
+        @input_guardrail
+        def polite(context, agent, asked):
+            return GuardrailFunctionOutput(DECLINED, tripwire_triggered=True)
+
+        return self.agent(input_guardrails=[polite])
+
+    def streaming(self):
+        agent = sandboxed(self.agent())
+
+        async def function(message, tools):
+            run = Runner.run_streamed(agent, message)
+            assert [event async for event in run.stream_events()]
+            return run.final_output
+
+        return function
 
     def test_the_tools_of_an_agent_that_is_a_tool_are_answered(self):
         helper = self.agent().as_tool("helper", "Finds places.")
@@ -134,9 +168,7 @@ class TestOpenAIAgents(Scenarios):
         assert calls(ended) == [("find", "ok")]
         assert "Plan a trip" in replies(ended)[1]
 
-    def test_steps_keep_which_agent_called(self):
-        desk = Agent("desk", model=HandsOver("transfer_to_guide", {}), handoffs=[self.agent()])
-        assert callers(self.played(desk)) == [("find", "guide")]
+    def test_steps_of_an_agent_that_is_a_tool_keep_which_agent_called(self):
         helper = self.agent().as_tool("helper", "Finds places.")
         desk = Agent("desk", model=HandsOver("helper", {"input": "Find a cafe"}), tools=[helper])
         assert callers(self.played(desk)) == [("find", "guide")]
@@ -239,5 +271,5 @@ class HandsOver(Mind):
 
     async def get_response(self, *, input, **more):  # noqa: A002  # the framework's own names
         results = [text for role, text in map(words, input) if role == "tool"]
-        step = Step(results[-1]) if results else Step(call=self.call)
+        step = Step(results[-1]) if results else Step(calls=[self.call])
         return answered(step, len(input))

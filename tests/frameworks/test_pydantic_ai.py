@@ -1,9 +1,11 @@
 import asyncio
+import json
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pytest
 import tiny_suite
-from scenarios import Scenarios, Seen, as_text, callers, calls, find, mind, play, source_of, weather
+from scenarios import DECLINED, Scenarios, Seen, as_text, callers, calls, find, mind, play, source_of, weather
 
 from pytest_mapsat import sandboxed
 from pytest_mapsat.model import UsageError
@@ -17,12 +19,13 @@ from pydantic_ai import (
     ExternalToolset,
     FunctionToolset,
     ModelHTTPError,
+    ModelRetry,
     RunContext,
     Tool,
     ToolDefinition,
 )
 from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart
-from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage
 
@@ -43,19 +46,28 @@ def model(*, slow=False, error=None):
         seen = Seen([(ROLES[part.part_kind], as_text(part.content)) for part in parts])
         step = mind(seen, structured=bool(info.output_tools))
         made = [ThinkingPart(step.thought)] if step.thought else []
-        if step.call:
-            made.append(ToolCallPart(*step.call))
-        elif step.data:
+        made += [ToolCallPart(*call) for call in step.calls]
+        if step.data:
             made.append(ToolCallPart(info.output_tools[0].name, step.data))
-        else:
+        elif not step.calls:
             made.append(TextPart(step.say))
         return ModelResponse(made, usage=RequestUsage(input_tokens=10, output_tokens=5))
 
-    return FunctionModel(answer)
+    async def pieces(messages, info):
+        for part in (await answer(messages, info)).parts:
+            if part.part_kind == "tool-call":
+                yield "I look it up."
+                yield {0: DeltaToolCall(part.tool_name, json.dumps(part.args), tool_call_id="c1")}
+            elif part.part_kind == "text":
+                yield part.content[:4]
+                yield part.content[4:]
+
+    return FunctionModel(answer, stream_function=pieces)
 
 
 class TestPydanticAI(Scenarios):
     name = "pydantic-ai"
+    lacks = MappingProxyType({"handoff": "an agent runs another one in a tool"})
     example = "pydantic_ai_agent.py"
 
     def model(self):
@@ -73,6 +85,35 @@ class TestPydanticAI(Scenarios):
     def ask(self, agent, message):
         return agent.run_sync(message).output
 
+    def with_context(self, seen):
+        @dataclass
+        class Where:
+            city: str
+
+        agent = self.agent(deps_type=Where)
+        agent.instructions(lambda ctx: seen.append(ctx.deps) or "")
+        return agent
+
+    def guarded(self):
+        agent = self.agent()
+
+        @agent.output_validator
+        def polite(ctx: RunContext, output: str) -> str:
+            if ctx.retry == 0:
+                raise ModelRetry(DECLINED)
+            return output
+
+        return agent
+
+    def streaming(self):
+        agent = sandboxed(self.agent())
+
+        async def function(message, tools):
+            async with agent.run_stream_events(message) as events:
+                return [event async for event in events][-1].result.output
+
+        return function
+
     def delegating(self):
         finder = self.agent()
 
@@ -89,17 +130,6 @@ class TestPydanticAI(Scenarios):
         outside = ExternalToolset([ToolDefinition(name="find", parameters_json_schema=schema)])
         agent = Agent(model(), toolsets=[outside], output_type=[str, DeferredToolRequests])
         self.played(agent)
-
-    def test_the_context_is_what_the_agent_depends_on(self):
-        @dataclass
-        class Where:
-            city: str
-
-        agent = self.agent(deps_type=Where)
-        seen = []
-        agent.instructions(lambda ctx: seen.append(ctx.deps) or "")
-        self.played(agent)
-        assert seen[0] == Where("Lindenau")
 
     def test_a_factory_may_return_the_agent_with_dependencies_of_its_own(self):
         @dataclass

@@ -1,13 +1,24 @@
+import json
 import re
 import time
+from types import MappingProxyType
 
 import pytest
-from scenarios import Scenarios, Seen, calls, find, mind, play, replies, weather
+from scenarios import DECLINED, Scenarios, Seen, callers, find, mind, play, replies, weather
+
+from pytest_mapsat import sandboxed
 
 pytest.importorskip("smolagents", reason="smolagents is not installed; python tests/frameworks installs and tests it")
 
 from smolagents import CodeAgent, LogLevel, Model, Tool, ToolCallingAgent, tool
-from smolagents.models import ChatMessage, ChatMessageToolCall, ChatMessageToolCallFunction, MessageRole
+from smolagents.models import (
+    ChatMessage,
+    ChatMessageStreamDelta,
+    ChatMessageToolCall,
+    ChatMessageToolCallFunction,
+    ChatMessageToolCallStreamDelta,
+    MessageRole,
+)
 from smolagents.monitoring import TokenUsage
 
 
@@ -52,27 +63,61 @@ class Mind(Model):
     def generate(self, messages, **options):
         time.sleep(3 if self.slow else 0.01)
         step = mind(Seen([words(m) for m in messages]), structured=self.structured)
-        name, arguments = step.call or ("final_answer", {"answer": step.data or step.say})
+        calls = step.calls or [("final_answer", {"answer": step.data or step.say})]
         content, made = step.thought, None
         if self.code:
-            content = f"{step.thought}\n<code>\nresult = {name}(**{arguments!r})\nprint(result)\n</code>"
+            lines = "\n".join(f"result = {name}(**{arguments!r})\nprint(result)" for name, arguments in calls)
+            content = f"{step.thought}\n<code>\n{lines}\n</code>"
         else:
-            function = ChatMessageToolCallFunction(name=name, arguments=arguments)
-            made = [ChatMessageToolCall(id=f"c{len(messages)}", type="function", function=function)]
+            made = [
+                ChatMessageToolCall(
+                    id=f"c{len(messages)}-{number}",
+                    type="function",
+                    function=ChatMessageToolCallFunction(name=name, arguments=arguments),
+                )
+                for number, (name, arguments) in enumerate(calls)
+            ]
         return ChatMessage(MessageRole.ASSISTANT, content, made, token_usage=TokenUsage(10, 5))
+
+    def generate_stream(self, messages, **options):
+        said = self.generate(messages, **options)
+        yield ChatMessageStreamDelta(content="I look it up.")
+        made = []
+        for number, call in enumerate(said.tool_calls):
+            call.function.arguments = json.dumps(call.function.arguments)
+            made.append(ChatMessageToolCallStreamDelta(number, call.id, "function", call.function))
+        yield ChatMessageStreamDelta(tool_calls=made, token_usage=said.token_usage)
 
 
 class TestSmolagents(Scenarios):
     name = "smolagents"
+    lacks = MappingProxyType(
+        {"handoff": "a managed agent answers its manager", "context": "an agent is given the task alone"}
+    )
     approves = False
 
     def model(self):
         return Mind()
 
-    def agent(self, *, kind=ToolCallingAgent, output=False, tools=None, slow=False):
+    def agent(self, *, kind=ToolCallingAgent, output=False, tools=None, slow=False, **options):
         model = Mind(slow=slow, structured=output, code=kind is CodeAgent)
         own = [own_tool(find), own_tool(weather)]
-        return kind(own if tools is None else tools, model, verbosity_level=LogLevel.OFF)
+        return kind(own if tools is None else tools, model, verbosity_level=LogLevel.OFF, **options)
+
+    def guarded(self):
+        declined = []
+
+        def polite(answer, memory, agent=None):
+            if not declined:
+                declined.append(answer)
+                raise ValueError(DECLINED)
+            return True
+
+        return self.agent(final_answer_checks=[polite])
+
+    def streaming(self):
+        agent = sandboxed(self.agent(stream_outputs=True))
+        return lambda message, tools: list(agent.run(message, stream=True))[-1].output
 
     def as_tool(self, function):
         class Delegate(Tool):
@@ -97,7 +142,7 @@ class TestSmolagents(Scenarios):
         helper.name, helper.description = "helper", "Finds places."
         boss = ToolCallingAgent([], Delegating(), managed_agents=[helper], verbosity_level=LogLevel.OFF)
         ended = play(boss, "Find a cafe")
-        assert calls(ended) == [("find", "ok")]
+        assert callers(ended) == [("find", "helper")]
         assert "Old cafe" in replies(ended)[0]
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, version
-from inspect import getattr_static, isclass, isroutine
+from inspect import getattr_static, isawaitable, isclass, isroutine
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -30,6 +30,10 @@ from .watched import unwatch as unwatch
 from .watched import watch as watch
 
 
+#: As many as the calls of tools that a reply may make.
+_MOST_RUNS = 200
+
+
 class ToolAnswer(NamedTuple):
     """The sandbox's answer to a call.
 
@@ -42,6 +46,10 @@ class ToolAnswer(NamedTuple):
     value: Json
     text: str
     failed: bool
+
+
+class _EndlessError(BaseException):  # no framework may hand it to the model as the error of a tool
+    """The agent handed over, or ran other agents, without end."""
 
 
 class Spent:
@@ -79,6 +87,7 @@ class AdapterEpisode:
         data: what a factory returned beside its agent, as a context of the user's own; None: nothing.
         run: names of the agent's tools whose own body runs, as each runs another agent.
         spent: what the models of the reply that is under way used.
+        others_run: how often an agent of the team handed over or ran another one in this reply.
     """
 
     tools: Toolbox
@@ -87,6 +96,7 @@ class AdapterEpisode:
     data: Any = None
     run: Container[str] = ()
     spent: Spent = field(default_factory=Spent)
+    others_run: int = 0
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -101,6 +111,14 @@ class AdapterEpisode:
     def runs(self, tool: str) -> bool:
         """Return whether the body of a tool runs: it is named as one that runs another agent, and the case has no such tool."""
         return tool in self.run and tool not in self.names
+
+    def count_run(self, tool: str) -> None:
+        """Count that a handoff or a tool that runs another agent runs. Raises _EndlessError if that has no end."""
+        self.others_run += 1
+        if self.others_run > _MOST_RUNS:
+            raise _EndlessError(
+                f"the agents handed over or ran each other more than {_MOST_RUNS} times in one reply, last by {tool}"
+            )
 
     def data_for(self, kind: Any) -> Any:
         """Return the context for a run of the agent: an object of the user's class, filled from the case; see ``data_from``."""
@@ -143,11 +161,30 @@ def must_answer(call: GuardedCall, name: str, body: Any, *things: Any, own: bool
     Raises:
         RefusedTool: it is a real tool, and no sandbox answers it.
     """
-    if is_ours(body) or (own and name not in call.names) or call.runs(name):
+    if is_ours(body):
+        return False
+    if (own and name not in call.names) or call.runs(name):
+        if call.episode:
+            call.episode.count_run(name)
         return False
     if not call.is_answered(*things):
         call.refuse(name)
     return True
+
+
+def as_agent(call: GuardedCall, name: str | None) -> Any:
+    """Run a body that is an agent with the sandbox's answers, if it has them, and record the agent as the caller of its tools."""
+    if not call.is_answered():
+        return call.real()
+    with calling(name or ""):
+        result = call.inside()
+    return _named(name or "", result) if isawaitable(result) and not hasattr(result, "__aiter__") else result
+
+
+async def _named(name: str, result: Awaitable[Any]) -> Any:
+    """Await the result of a run, with the agent recorded as the caller."""
+    with calling(name):
+        return await result
 
 
 _asking: ContextVar[bool] = ContextVar("mapsat_asking", default=False)
@@ -303,7 +340,10 @@ class FrameworkConversation:
         """Return the agent's answer or question; if its run has stopped for approval, the message approves or declines."""
         self.begin()
         stops, self.stops = self.stops, []
-        output = await self.run(self.resumed_input(stops, message) if stops else self.run_input(message))
+        try:
+            output = await self.run(self.resumed_input(stops, message) if stops else self.run_input(message))
+        except _EndlessError as error:
+            raise AgentFault(str(error)) from None
         if self.stops:
             return Reply(self.question(), self.thoughts, self.spent.usage())
         return self.ended(output)
@@ -311,6 +351,7 @@ class FrameworkConversation:
     def begin(self) -> None:
         """Reset the usage, the thoughts and the text for a new reply."""
         self.episode.spent, self.thoughts, self.text = Spent(), list[str](), ""
+        self.episode.others_run = 0
 
     @property
     def spent(self) -> Spent:

@@ -8,7 +8,18 @@ from typing import Any
 
 from pytest_mapsat.guard import GuardedCall, calling
 
-from . import Adapter, AdapterEpisode, FrameworkConversation, counted, go_ahead, must_answer, natively, refusal_of
+from . import (
+    Adapter,
+    AdapterEpisode,
+    FrameworkConversation,
+    as_agent,
+    counted,
+    go_ahead,
+    kinds_of,
+    must_answer,
+    natively,
+    refusal_of,
+)
 
 
 def _native(name: str, description: str, parameters: dict[str, Any], episode: AdapterEpisode) -> Any:
@@ -65,18 +76,10 @@ def meet(call: GuardedCall) -> Any:
 
 def _run(call: GuardedCall) -> Any:
     """Run an agent whose tools the sandbox answers, and record the agent as the caller."""
-    if not call.is_answered():
-        return call.real()
-    name, result = str(call.thing.name or ""), call.inside()
-    if hasattr(result, "with_pull_context_manager"):  # a stream
-        return result.with_pull_context_manager(partial(calling, name))
-    return _named(name, result)
-
-
-async def _named(name: str, result: Any) -> Any:
-    """Await the result of a run, with the agent recorded as the caller."""
-    with calling(name):
-        return await result
+    result = as_agent(call, call.thing.name)
+    if call.is_answered() and hasattr(result, "with_pull_context_manager"):  # a stream
+        return result.with_pull_context_manager(partial(calling, str(call.thing.name or "")))
+    return result
 
 
 def _streamed(call: GuardedCall) -> Any:
@@ -107,7 +110,12 @@ def _used(response: Any) -> tuple[int | None, int | None, None]:
 
 
 def _refusal(agent: Any) -> str:
-    """Return why an agent cannot be played: its model's provider runs some tools; empty if it can be played."""
+    """Return why an agent cannot be played: it is a workflow, or its model's provider runs some tools; empty if it can be played."""
+    if any(kind in ("Workflow", "WorkflowAgent") for _, kind in kinds_of(agent)):
+        return (
+            "a workflow keeps the state of one run, which episodes cannot share; "
+            "write a function of message that builds it of `pytest_mapsat.sandboxed(agent)` and runs it"
+        )
     options = getattr(agent, "default_options", None) or {}
     tools = options.get("tools") or ()
     return refusal_of({str(tool.get("type", "tool")) for tool in tools if isinstance(tool, dict)})
@@ -117,7 +125,7 @@ ADAPTER = Adapter(
     name="agent-framework",
     distribution="agent-framework-core",
     versions=((1, 0), (2, 0)),
-    classes=frozenset({("agent_framework", "RawAgent")}),
+    classes=frozenset({("agent_framework", kind) for kind in ("RawAgent", "Workflow", "WorkflowAgent")}),
     start=_AgentConversation,
     native=natively(_native),
     refusal=_refusal,

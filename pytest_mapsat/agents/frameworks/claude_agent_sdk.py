@@ -45,8 +45,8 @@ class _ClaudeConversation(FrameworkConversation):
                 result = event
         if result is None:
             raise AgentFault("the agent's program ended without a result")
-        _look_for_errors(result)
         self._count(used, result)
+        _look_for_errors(result)
         output = getattr(result, "structured_output", None)
         if output is None and isinstance(result.result, str):
             self.text = result.result

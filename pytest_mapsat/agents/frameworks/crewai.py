@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from inspect import unwrap
 from typing import Any
 
 from pydantic import BaseModel, Field, create_model
 
 from pytest_mapsat.guard import GuardedCall
 
-from . import Adapter, AdapterEpisode, FrameworkConversation, must_answer, natively
+from . import Adapter, AdapterEpisode, FrameworkConversation, as_agent, must_answer, natively
 
 #: Where the tools come from with which agents hand over to each other: they touch nothing outside the crew.
 _OWN = ("crewai.tools.agent_tools.ask", "crewai.tools.agent_tools.delegate")
+#: What a model calls with the usage of each of its calls.
+_REPORT = "_track_token_usage_internal"
 _THOUGHT = re.compile(r"Thought:\s*(.+?)\s*(?=\n\s*(?:Action|Final Answer):|\Z)", re.DOTALL)
 
 
@@ -44,25 +47,18 @@ class _CrewConversation(FrameworkConversation):
         super().__init__(agent.copy(), episode)
         self._dialogue: list[dict[str, str]] = []
         self._is_crew = hasattr(agent, "tasks")
-        members = [self.agent]
         if self._is_crew:
             self.agent.memory = False  # it would last on the disk
-            members = [*self.agent.agents, *self.agent.tasks]
-            members += [self.agent.manager_agent] if self.agent.manager_agent else []
-        for member in members:
-            _own_counter(getattr(member, "llm", None))
+            self.agent.stream = False  # whoever streams reads the pieces
 
     async def run(self, given: Any) -> Any:
-        """Run the agent or the crew, count its usage and thoughts, and return its data or text."""
+        """Run the agent or the crew, note its thoughts, and return its data or text."""
         self._dialogue.append({"role": "user", "content": given})
         if self._is_crew:
             result = await self.agent.kickoff_async(inputs=self._inputs(given))
         else:
             result = await self.agent.kickoff_async(list(self._dialogue))
         self._dialogue.append({"role": "assistant", "content": result.raw})
-        used = result.token_usage if self._is_crew else result.usage_metrics
-        counted: dict[str, Any] = used if isinstance(used, dict) else used.model_dump() if used else {}
-        self.spent.add(counted.get("prompt_tokens"), counted.get("completion_tokens"))
         parts = result.tasks_output if self._is_crew else [result]
         self.thoughts += [thought for part in parts for thought in _thoughts(getattr(part, "messages", ()))]
         data = result.pydantic if result.pydantic is not None else getattr(result, "json_dict", None)
@@ -80,10 +76,16 @@ class _CrewConversation(FrameworkConversation):
 
 
 def meet(call: GuardedCall) -> Any:
-    """Answer a tool call from the sandbox, or refuse it; let tools that hand over to another agent run."""
+    """Answer a tool call from the sandbox, or refuse it; let agents, and tools that hand over to them, run. Count what a model reports."""
     tool = call.thing
-    # A structured tool is made from one of the other kind.
-    made_from = getattr(getattr(tool, "func", None), "__self__", tool)
+    if call.name == _REPORT:
+        return _counted(call)
+    if call.name == "_should_parallelize_native_tool_calls":
+        return False  # one after the other, not in threads: calls keep their order
+    if not hasattr(tool, "args_schema"):  # an agent or a crew
+        return as_agent(call, getattr(tool, "role", ""))
+    # A structured tool is made from one of the other kind, whose method was read, and so guarded, then.
+    made_from = getattr(unwrap(getattr(tool, "func", None) or tool), "__self__", tool)
     own, body = type(made_from).__module__.startswith(_OWN), getattr(made_from, "func", None) or type(made_from)
     if not must_answer(call, tool.name, body, made_from, own=own):
         return call.real()
@@ -94,6 +96,16 @@ def meet(call: GuardedCall) -> Any:
     return call.episode.call(tool.name, _given(tool.args_schema, arguments)).text
 
 
+def _counted(call: GuardedCall) -> Any:
+    """Count the usage that a model reports about one of its calls, then let the framework count it."""
+    from crewai.types.usage_metrics import UsageMetrics
+
+    used = UsageMetrics.from_provider_dict(call.given[0])
+    if call.episode and used:
+        call.episode.spent.add(used.prompt_tokens, used.completion_tokens)
+    return call.real()
+
+
 def _given(schema: type[BaseModel], arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments that the model gave, without the defaults that the framework fills in."""
     defaults = {
@@ -102,13 +114,6 @@ def _given(schema: type[BaseModel], arguments: dict[str, Any]) -> dict[str, Any]
         if not member.is_required()
     }
     return {name: value for name, value in arguments.items() if name not in defaults or value != defaults[name]}
-
-
-def _own_counter(model: Any) -> None:
-    """Give a copied model its own token count; a copy would otherwise share the count of the original."""
-    counter = getattr(model, "_token_usage", None)
-    if isinstance(counter, dict):
-        model._token_usage = dict.fromkeys(counter, 0)  # noqa: SLF001  # no other way to it
 
 
 def _thoughts(messages: Iterable[Any]) -> Iterator[str]:

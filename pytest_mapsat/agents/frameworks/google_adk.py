@@ -43,9 +43,9 @@ def _native(name: str, description: str, parameters: dict[str, Any], episode: Ad
             """Return the declaration of the tool for the model."""
             return FunctionDeclaration(name=name, description=description, parameters_json_schema=parameters)
 
-        async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:  # noqa: ARG002  # the framework's names
+        async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:
             """Return the sandbox's answer to a call."""
-            return _result(episode, name, args)
+            return _result(episode, name, args, tool_context.agent_name)
 
     return SandboxTool(name=name, description=description)
 
@@ -178,12 +178,12 @@ async def _answered(call: GuardedCall) -> Any:
     if confirm and not (context.tool_confirmation and context.tool_confirmation.confirmed):
         tool._require_confirmation = True  # noqa: SLF001  # it may not decide otherwise, and run
         return await call.real()
-    return _result(call.episode, tool.name, arguments)
+    return _result(call.episode, tool.name, arguments, context.agent_name)
 
 
-def _result(episode: AdapterEpisode, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the sandbox's answer as a non-empty object; ADK would run the real tool for an empty one."""
-    value = episode.call(name, arguments).value
+def _result(episode: AdapterEpisode, name: str, arguments: dict[str, Any], agent: str) -> dict[str, Any]:
+    """Return the sandbox's answer to an agent's call as a non-empty object; ADK would run the real tool for an empty one."""
+    value = episode.call(name, arguments, agent).value
     return value if isinstance(value, dict) and value else {"result": value}
 
 

@@ -68,6 +68,8 @@ class _WorkflowConversation(FrameworkConversation):
             if isinstance(event, AgentOutput):
                 self.thoughts += [b.content for b in event.response.blocks if b.block_type == "thinking" and b.content]
         output = await self._handler
+        # We give the memory to each run; a context that still holds it could not be serialised for the next.
+        await self._context.store.set("memory", None)
         self.text = output.response.content or ""
         return output.structured_response or self.text
 

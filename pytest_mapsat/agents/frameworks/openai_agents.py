@@ -101,6 +101,8 @@ def meet(call: GuardedCall) -> Any:
         agent = call.given[0] if call.given else call.options.get("starting_agent")
         return call.inside() if call.is_answered(agent) else call.real()
     if _is_own(call.thing, call):
+        if call.episode and not is_ours(call.body):
+            call.episode.count_run(call.thing.name)
         return call.real()
     return _invoker(call.thing, call, "")(*call.given, **call.options)
 

@@ -86,7 +86,8 @@ def _twin(agent: Any, episode: AdapterEpisode, keep: Callable[[Any], None]) -> A
 
     twin = copy.copy(agent)
     twin.tools = {
-        name: tool if episode.runs(name) else _answered(name, tool, episode) for name, tool in agent.tools.items()
+        name: tool if episode.runs(name) else _answered(name, tool, episode, agent.name)
+        for name, tool in agent.tools.items()
     }
     twin.managed_agents = {name: _twin(other, episode, keep) for name, other in agent.managed_agents.items()}
     twin.state = {}
@@ -100,14 +101,14 @@ def _twin(agent: Any, episode: AdapterEpisode, keep: Callable[[Any], None]) -> A
     return twin
 
 
-def _answered(name: str, tool: Any, episode: AdapterEpisode) -> Any:
+def _answered(name: str, tool: Any, episode: AdapterEpisode, agent: str | None) -> Any:
     """Return a copy of a tool that the sandbox answers; the framework's own tool stays unless the case has a tool of that name."""
     if _is_own(tool) and name not in episode.names:
         return tool
     twin = copy.copy(tool)
     twin.is_initialized = True  # its setup is for the real call
     twin.output_type = "string" if tool.output_type in ("image", "audio") else tool.output_type
-    twin.forward = _answering(episode, name, list(tool.inputs), twin.output_type)
+    twin.forward = _answering(episode, name, list(tool.inputs), twin.output_type, agent)
     return twin
 
 
@@ -146,12 +147,14 @@ def _counted_stream(call: GuardedCall) -> Iterator[Any]:
         yield _counted(call, piece) if piece.token_usage else piece
 
 
-def _answering(episode: AdapterEpisode, name: str, inputs: list[str], output_type: str) -> Callable[..., Any]:
+def _answering(
+    episode: AdapterEpisode, name: str, inputs: list[str], output_type: str, agent: str | None = ""
+) -> Callable[..., Any]:
     """Return a function that becomes the ``forward`` of a tool and returns the sandbox's answer."""
 
     def forward(*positional: Any, **arguments: Any) -> Any:
         """Return the sandbox's answer as text or data. Raises RuntimeError if the call failed."""
-        answer = episode.call(name, {**dict(zip(inputs, positional, strict=False)), **arguments})
+        answer = episode.call(name, {**dict(zip(inputs, positional, strict=False)), **arguments}, agent)
         if answer.failed:
             raise RuntimeError(answer.text)
         return answer.text if output_type == "string" else answer.value
