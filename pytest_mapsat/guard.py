@@ -182,7 +182,7 @@ class GuardedCall(NamedTuple):
 
     @property
     def scopes(self) -> list[Scope]:
-        """The episode of the call; all that are under way if it is unknown."""
+        """The episode of the call; all running episodes if it is unknown."""
         return [self.here.scope] if self.here.scope else [*_under_way]
 
     @property

@@ -83,7 +83,7 @@ class CallableConversation(Conversation):
         raise error from None
 
     def _with_heard(self, reply: Reply) -> Reply:
-        """Return a reply with the usage and the thoughts of the models that the agent asked by itself, where it tells none of its own."""
+        """Return a reply with the usage and the thoughts of the models that the agent asked by itself, unless the agent reports its own."""
         usage = self._heard.usage() if reply.usage is None else reply.usage
         silent = not (reply.thoughts or self._adapted or has_thought(self._session))
         return replace(reply, usage=usage, thoughts=self._heard.thoughts() if silent else reply.thoughts)

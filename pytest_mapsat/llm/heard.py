@@ -96,7 +96,7 @@ class HeardAnswer:
 
     @cached_property
     def thoughts(self) -> list[str]:
-        """What the model thought."""
+        """The thoughts of the model."""
         return next(filter(None, map(self._thoughts_at, _THOUGHTS)), [])
 
     def at(self, *places: str) -> list[Json]:
@@ -145,7 +145,7 @@ class HeardAnswer:
 
 
 def _figures(data: Json) -> Iterator[tuple[str, Json]]:
-    """Yield the names and values of all members of an object, however deep, that are no objects or lists themselves."""
+    """Yield the names and values in an object, from nested objects and lists as well."""
     for name, value in data.items() if isinstance(data, dict) else ():
         yield from _figures(value) if isinstance(value, dict | list) else ((name, value),)
     for value in data if isinstance(data, list) else ():
@@ -166,7 +166,7 @@ def _listed_prices() -> dict[str, JsonObject]:
 
 
 class HeardModels:
-    """What is heard of the models of one episode.
+    """The answers of models heard in one episode.
 
     Attributes:
         answers: those of the reply that is under way.

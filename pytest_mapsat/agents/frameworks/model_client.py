@@ -1,4 +1,4 @@
-"""Calls of models that an agent makes by itself, with any client that sends with httpx: they go through unchanged, and what the models tell is heard."""
+"""Calls of models that an agent makes by itself, with any client that sends with httpx: they pass unchanged, and the answers are heard."""
 
 from __future__ import annotations
 
