@@ -16,9 +16,8 @@ from threading import Lock, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
-from pytest_mapsat.printed import printed
-
 _URL, _TOKEN = "MAPSAT_MCP_URL", "MAPSAT_MCP_TOKEN"
+_ALONE = "serve --episode takes no other argument: the tools are those of the episode"
 _MISSING = (
     f"serve --episode: {_URL} is not set. The agent has it, and {_TOKEN}, where it is started by --mapsat-agent=cmd:COMMAND and "
     "pip install 'pytest-mapsat[mcp]' was run; an MCP client that starts servers without its own environment has to hand both on"
@@ -37,12 +36,7 @@ def bridge(arguments: Sequence[str]) -> int:
     """
     variables = next(filter(lambda variables: variables.get(_URL), _environments()), {})
     if len(arguments) > 1 or not variables:
-        why = (
-            "serve --episode takes no other argument: the episode's tools are served"
-            if len(arguments) > 1
-            else _MISSING
-        )
-        sys.stderr.write(f"mapsat: {printed(why)}\n")
+        sys.stderr.write(f"mapsat: {_ALONE if len(arguments) > 1 else _MISSING}\n")
         return 2
     server = _Server(variables[_URL], variables.get(_TOKEN, ""))
     threads: list[Thread] = []
@@ -87,12 +81,11 @@ class _Server:
 
     def pass_on(self, line: bytes) -> None:
         """Send a line to the server and write its answer; where there is none, a request is answered with an error."""
-        message: Any = None
-        with suppress(ValueError):
-            message = json.loads(line)
-        asked = message if isinstance(message, dict) else {}
+        asked: dict[str, Any] = {}
         try:
-            answer = json.loads(self._posted(line.strip(), asked) or b"null")
+            message = json.loads(line)
+            asked = message if isinstance(message, dict) else {}
+            answer = json.loads(self._posted(line.strip(), asked) or ("" if "id" in asked else "null"))
         except (OSError, ValueError) as error:
             why = f"the tools of the episode cannot be asked at {self._url.netloc}: {error}"
             if len(line) > _MOST_BYTES:
@@ -111,10 +104,8 @@ class _Server:
 
     def _posted(self, body: bytes, asked: Mapping[str, Any]) -> bytes:
         """Send a request over HTTP, with the headers that the protocol repeats from the message, and return the body of the answer."""
-        params: Any = asked.get("params")
-        params = params if isinstance(params, dict) else {}
-        meta: Any = params.get("_meta")
-        meta = meta if isinstance(meta, dict) else {}
+        params: Any = asked["params"] if isinstance(asked.get("params"), dict) else {}
+        meta: Any = params["_meta"] if isinstance(params.get("_meta"), dict) else {}
         headers = {
             "Host": self._url.netloc,
             "Authorization": f"Bearer {self._token}" if self._token else "",
@@ -126,7 +117,7 @@ class _Server:
         }
         if _VERSION in meta and (name := params.get("name", params.get("uri"))) is not None:
             headers["Mcp-Name"] = f"=?base64?{b64encode(str(name).encode()).decode()}?="
-        lines = [f"{key}: {str(value)[:_PIECE]}" for key, value in headers.items() if value]
+        lines = [f"{key}: {value}" for key, value in headers.items() if value and str(value).isprintable()]
         # HTTP 1.0: the answer comes whole, and the connection ends with it.
         head = "\r\n".join([f"POST {self._url.path} HTTP/1.0", *lines, "", ""]).encode()
         with socket.create_connection((self._url.hostname or "", self._url.port or 80)) as connection:

@@ -37,12 +37,11 @@ _MESSAGES = ("messages", "input", "contents")
 _OUTPUTS = ("output", "response.output")
 #: The services whose tokens cost what litellm's list says, by host.
 _PRICED = {"api.openai.com": "openai", "api.anthropic.com": "anthropic"}
-#: The figures of a usage that the list has prices for, the words that change no price, and the kinds of output that cost tokens alone.
+#: The figures of a usage that the list has prices for, and the words that change no price: tiers, places, kinds of output.
 _LISTED = re.compile(
     r"(prompt|completion|total|input|output|text|reasoning|thinking|cached|cache_(read|creation)_input|ephemeral_5m_input|(accepted|rejected)_prediction)_tokens"
 )
-_STANDARD = ("", "default", "standard", "global", "not_available")
-_OUTPUT_KINDS = {"message", "reasoning", "function_call", "custom_tool_call"}
+_PLAIN = ("default", "standard", "global", "not_available", "message", "reasoning", "function_call", "custom_tool_call")
 #: Tokens from which on some models have higher prices.
 _LONG = 128_000
 
@@ -110,41 +109,40 @@ class HeardAnswer:
             block = event.get("index") if "delta" in place and isinstance(event, dict) else number
             for position, text in enumerate(values_at(event, place)):
                 if isinstance(text, str) and text:
-                    key = (str(block), position)
-                    blocks[key] = blocks.get(key, "") + text
+                    blocks[str(block), position] = blocks.get((str(block), position), "") + text
         return [*blocks.values()]
 
     def _listed_cost(self, used: JsonObject, tokens: dict[str, float]) -> float | None:
         """Return the cost in US dollars by the list of prices; None where anything in the answer has no price there."""
-        models = [model for model in self.at("model", "message.model", "response.model") if isinstance(model, str)]
-        provider = _PRICED.get(self._url.hostname or "")
-        prices = _listed_prices().get(models[0], {}) if provider and models else {}
-        tiers = ({"service_tier": tier} for tier in self.at("service_tier", "response.service_tier"))
-        told: list[tuple[str, Any]] = [*_figures([used, *tiers])]
-        figures = dict(told)
-        kinds = {str(kind) for kind in self.at("output.*.type", "response.output.*.type")}
-        if prices.get("litellm_provider") != provider or not tokens.keys() >= {"input_tokens", "output_tokens"}:
-            return None
-        if kinds - _OUTPUT_KINDS or not all(
-            value in _STANDARD if isinstance(value, str) else not value or _LISTED.fullmatch(name)
-            for name, value in told
+        provider, models = _PRICED.get(self._url.hostname or ""), self.at("model", "message.model", "response.model")
+        prices = _listed_prices().get(str(models[0]), {}) if provider and models else {}
+        words = self.at("service_tier", "response.service_tier", "output.*.type", "response.output.*.type")
+        figures = dict(_figures(used))
+        plain = all(
+            type(value) is int and value >= 0 if _LISTED.fullmatch(name) else not value or value in _PLAIN
+            for name, value in [*_figures(used), *(("", word) for word in words)]
+        )
+        if (
+            not plain
+            or prices.get("litellm_provider") != provider
+            or tokens.keys() != {"input_tokens", "output_tokens"}
         ):
             return None
-        cached, created = figures.get("cached_tokens") or 0, figures.get("cache_creation_input_tokens") or 0
-        fresh, read = tokens["input_tokens"] - cached, cached or figures.get("cache_read_input_tokens") or 0
-        if fresh + read + created >= _LONG and any("_above_" in name for name in prices):
+        cached, created = figures.get("cached_tokens", 0), figures.get("cache_creation_input_tokens", 0)
+        read = cached or figures.get("cache_read_input_tokens", 0)
+        fresh = tokens["input_tokens"] - cached
+        if fresh < 0 or (fresh + read + created >= _LONG and any("_above_" in name for name in prices)):
             return None
         amounts = {
-            "input_cost_per_token": fresh,
-            "output_cost_per_token": tokens["output_tokens"],
-            "cache_read_input_token_cost": read,
-            "cache_creation_input_token_cost": created,
-        }
-        unlisted = any(amount and not isinstance(prices.get(name), float) for name, amount in amounts.items())
-        return None if unlisted else sum(amount * prices[name] for name, amount in amounts.items() if amount)
+            "input_cost_per_token": fresh, "output_cost_per_token": tokens["output_tokens"],
+            "cache_read_input_token_cost": read, "cache_creation_input_token_cost": created,
+        }  # fmt: skip
+        with suppress(KeyError, TypeError):
+            return float(sum(amount * prices[name] for name, amount in amounts.items() if amount))
+        return None
 
 
-def _figures(data: Json) -> Iterator[tuple[str, Json]]:
+def _figures(data: Json) -> Iterator[tuple[str, Any]]:
     """Yield the names and values in an object, from nested objects and lists as well."""
     for name, value in data.items() if isinstance(data, dict) else ():
         yield from _figures(value) if isinstance(value, dict | list) else ((name, value),)
@@ -155,14 +153,11 @@ def _figures(data: Json) -> Iterator[tuple[str, Json]]:
 @cache
 def _listed_prices() -> dict[str, JsonObject]:
     """Return the prices of models from the list that comes with litellm, which is not imported; empty where it is not installed."""
-    with suppress(OSError, ValueError, ImportError):
-        spec = find_spec("litellm")
-        folder = Path(spec.origin or "").parent if spec else Path()
-        listed: dict[str, JsonObject] = json.loads(
-            (folder / "model_prices_and_context_window_backup.json").read_bytes()
-        )
-        return listed
-    return {}
+    spec, listed = find_spec("litellm"), dict[str, JsonObject]()
+    with suppress(OSError, ValueError):
+        place = Path(spec.origin or "").with_name("model_prices_and_context_window_backup.json") if spec else Path()
+        listed = json.loads(place.read_bytes())
+    return listed
 
 
 class HeardModels:
