@@ -75,7 +75,7 @@ class CallableConversation(Conversation):
         if refused := self.refused or (str(error) if type(error) is RefusedTool else ""):
             raise AgentFault(refused, blame="infrastructure")
         if error is None:
-            return self._with_heard(reply)
+            return self._with_heard(reply) if self._heard.answers else reply
         if type(error) is not AgentFault:
             fault = described(error)
             error = AgentFault(fault.message, fault.detail, fault.blame)
