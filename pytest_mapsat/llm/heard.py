@@ -119,18 +119,13 @@ class HeardAnswer:
         words = self.at("service_tier", "response.service_tier", "output.*.type", "response.output.*.type")
         figures = dict(_figures(used))
         plain = all(
-            type(value) is int and value >= 0 if _LISTED.fullmatch(name) else not value or value in _PLAIN
-            for name, value in [*_figures(used), *(("", word) for word in words)]
+            type(value) is int and value > 0 if _LISTED.fullmatch(name) else value in _PLAIN
+            for name, value in [*_figures(used), *(("", word) for word in words if word)]
         )
-        if (
-            not plain
-            or prices.get("litellm_provider") != provider
-            or tokens.keys() != {"input_tokens", "output_tokens"}
-        ):
-            return None
         cached, created = figures.get("cached_tokens", 0), figures.get("cache_creation_input_tokens", 0)
-        read = cached or figures.get("cache_read_input_tokens", 0)
-        fresh = tokens["input_tokens"] - cached
+        if not (plain and prices) or prices["litellm_provider"] != provider or len(tokens) < 2:  # noqa: PLR2004
+            return None
+        read, fresh = cached or figures.get("cache_read_input_tokens", 0), tokens["input_tokens"] - cached
         if fresh < 0 or (fresh + read + created >= _LONG and any("_above_" in name for name in prices)):
             return None
         amounts = {
@@ -142,12 +137,13 @@ class HeardAnswer:
         return None
 
 
-def _figures(data: Json) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values in an object, from nested objects and lists as well."""
-    for name, value in data.items() if isinstance(data, dict) else ():
-        yield from _figures(value) if isinstance(value, dict | list) else ((name, value),)
-    for value in data if isinstance(data, list) else ():
-        yield from _figures(value)
+def _figures(data: JsonObject | list[Json]) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values in an object, from nested objects and lists as well, except zeros and nulls."""
+    for name, value in data.items() if isinstance(data, dict) else (("", member) for member in data):
+        if isinstance(value, dict | list):
+            yield from _figures(value)
+        elif value:
+            yield name, value
 
 
 @cache
@@ -155,7 +151,7 @@ def _listed_prices() -> dict[str, JsonObject]:
     """Return the prices of models from the list that comes with litellm, which is not imported; empty where it is not installed."""
     spec, listed = find_spec("litellm"), dict[str, JsonObject]()
     with suppress(OSError, ValueError):
-        place = Path(spec.origin or "").with_name("model_prices_and_context_window_backup.json") if spec else Path()
+        place = Path((spec and spec.origin) or "").with_name("model_prices_and_context_window_backup.json")
         listed = json.loads(place.read_bytes())
     return listed
 

@@ -374,6 +374,7 @@ OPENAI, MESSAGES_URL = "https://api.openai.com/v1/chat/completions", "https://ap
              "cache_creation": {"ephemeral_5m_input_tokens": 1000, "ephemeral_1h_input_tokens": 0}, "service_tier": "standard"},
             10 * 3e-6 + 15e-6 + 100 * 3e-7 + 1000 * 375e-8,
         ),
+        (MESSAGES_URL, {"model": "claude-sonnet-4-5"}, {"input_tokens": 10, "output_tokens": 1, "cache_read_input_tokens": None}, 10 * 3e-6 + 15e-6),
         (OPENAI, {"model": "gpt-4o-mini", "service_tier": "priority"}, {"prompt_tokens": 9, "completion_tokens": 1}, None),
         (OPENAI, {"model": "claude-sonnet-4-5"}, {"prompt_tokens": 9, "completion_tokens": 1}, None),
         (OPENAI, {"model": "gpt-4o-mini"}, {"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": {"audio_tokens": 3}}, None),
@@ -381,6 +382,7 @@ OPENAI, MESSAGES_URL = "https://api.openai.com/v1/chat/completions", "https://ap
         ("https://api.openai.com/v1/responses", {"model": "gpt-4o", "output": [{"type": "web_search_call"}]}, {"input_tokens": 9, "output_tokens": 1}, None),
         ("http://127.0.0.1/v1/chat/completions", {"model": "gpt-4o-mini"}, {"prompt_tokens": 9, "completion_tokens": 1}, None),
         ("http://127.0.0.1/v1/chat/completions", {"model": "x"}, {"prompt_tokens": 9, "completion_tokens": 1, "cost": 0.25}, 0.25),
+        ("http://127.0.0.1/v1/chat/completions", {"model": "x"}, {"prompt_tokens": 0, "completion_tokens": 0}, None),
     ],
 )  # fmt: skip
 def test_the_cost_is_the_services_or_by_the_list_where_each_part_has_a_price(url, answer, usage, cost):
