@@ -257,6 +257,31 @@ def test_the_usage_of_a_stream_that_is_left_in_the_middle_is_unknown(models):
     assert (played.turns[1].text, usage(played)) == ("event: message_start", (None, None))
 
 
+def test_each_part_of_a_stream_passes_as_it_comes():
+    parts, sent = [f"{block}\n\n".encode() for block in CHUNKS.body.split("\n\n")], []
+
+    class Stream(httpx.SyncByteStream):
+        def __iter__(self):
+            for part in parts:
+                sent.append(part)
+                yield part
+
+    def agent(message):
+        service = httpx.MockTransport(lambda _: httpx.Response(200, headers=SSE, stream=Stream()))
+        body = {"model": "m", "messages": MESSAGES}
+        with (
+            httpx.Client(transport=service) as client,
+            client.stream("POST", "http://m.invalid/v1/responses", json=body) as answer,
+        ):
+            received = answer.iter_bytes()
+            assert (next(received), len(sent)) == (parts[0], 1)
+            assert [*received] == parts[1:]
+        return "Blue Door"
+
+    played = play(agent, max_turns=1)
+    assert (played.fault, usage(played)) == (None, (100, 10))
+
+
 def test_a_request_that_the_service_refuses_costs_nothing(models):
     models.answers(Broken(503, "{}", {}), said("Blue Door"))
 
