@@ -30,7 +30,7 @@ def play(kind):
     return run_episode(CASE, source, make_user("scripted", CASE), recorded_sandbox(), Limits(timeout=60, max_turns=1))
 
 
-@pytest.mark.parametrize("kind", ["own", "case", "mastra"])
+@pytest.mark.parametrize("kind", ["own", "case", "stream", "mastra"])
 def test_the_sandbox_answers_the_tools_and_usage_and_thoughts_are_told(kind):
     played = play(kind)
     turn = played.turns[1]
@@ -40,6 +40,11 @@ def test_the_sandbox_answers_the_tools_and_usage_and_thoughts_are_told(kind):
         ("find", {"query": "cafe"}, "ok"),
         ("find", {"query": "tea"}, "miss"),
     ]
+
+
+def test_data_that_the_agent_returns_is_the_output():
+    turn = play("data").turns[1]
+    assert (turn.output, turn.text) == ({"place": "Blue Door"}, '{"place": "Blue Door"}')
 
 
 @pytest.mark.parametrize(

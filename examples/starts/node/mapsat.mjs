@@ -24,7 +24,7 @@ export function serve(agent) {
       return;
     }
     try {
-      tell({ type: "reply", ...replyOf(await agent(message)) });
+      tell({ type: "reply", ...(await replyOf(await agent(message))) });
     } catch (error) {
       const reason = downOf(error);
       if (reason) return tell({ type: "unavailable", reason });
@@ -65,14 +65,21 @@ function argumentsOf(input) {
   return input && "context" in input && "runtimeContext" in input ? input.context : input;
 }
 
-function replyOf(result) {
+// Results of streams have promises in these places.
+async function replyOf(result) {
   if (typeof result === "string") return { text: result };
   if (!result?.steps) return result;
-  const used = result.totalUsage ?? result.usage ?? {};
-  const usage = { input_tokens: used.inputTokens, output_tokens: used.outputTokens };
-  const thoughts = result.steps.map((step) => step.reasoningText).filter((text) => text);
-  const data = result.object;
-  return { text: result.text || (data ? JSON.stringify(data) : ""), output: data ?? undefined, usage, thoughts };
+  const [steps, text, used = {}] = await Promise.all([result.steps, result.text, result.totalUsage ?? result.usage]);
+  let data = await result.object;
+  try {
+    data ??= await result.output;
+  } catch {} // the AI SDK throws where an answer has none
+  return {
+    text,
+    output: data && typeof data === "object" ? data : undefined,
+    usage: { input_tokens: used.inputTokens, output_tokens: used.outputTokens },
+    thoughts: steps.map((step) => step.reasoningText).filter((thought) => thought),
+  };
 }
 
 function downOf(error) {

@@ -1,5 +1,5 @@
 // Agents of the AI SDK and of Mastra with models that say what they are told, played by mapsat.mjs: node agents.mjs MAPSAT KIND
-import { jsonSchema, stepCountIs, tool, ToolLoopAgent } from "ai";
+import { jsonSchema, Output, stepCountIs, tool, ToolLoopAgent } from "ai";
 import { MockLanguageModelV3 } from "ai/test";
 
 const [path, kind] = process.argv.slice(2);
@@ -20,6 +20,22 @@ function model() {
   return new MockLanguageModelV3({ doGenerate });
 }
 
+function streaming() {
+  const made = model();
+  made.doStream = async () => {
+    const { content, finishReason, usage } = await made.doGenerate();
+    const parts = content.flatMap((part) =>
+      part.type === "tool-call" ? [part] : [
+        { type: `${part.type}-start`, id: "1" },
+        { type: `${part.type}-delta`, id: "1", delta: part.text },
+        { type: `${part.type}-end`, id: "1" },
+      ],
+    );
+    return { stream: ReadableStream.from([{ type: "stream-start", warnings: [] }, ...parts, { type: "finish", finishReason, usage }]) };
+  };
+  return made;
+}
+
 const failing = async () => {
   throw new Error("this would have run for real");
 };
@@ -30,21 +46,7 @@ async function mastra() {
   const { createTool } = await import("@mastra/core/tools");
   const { z } = await import("zod");
   const find = createTool({ id: "find", description: "Find.", inputSchema: z.object({ query: z.string() }), execute: failing });
-  // Mastra generates by its own stream.
-  const streaming = Object.assign(model(), {
-    doStream: async function () {
-      const { content, finishReason, usage } = await this.doGenerate();
-      const parts = content.flatMap((part) =>
-        part.type === "tool-call" ? [part] : [
-          { type: `${part.type}-start`, id: "1" },
-          { type: `${part.type}-delta`, id: "1", delta: part.text },
-          { type: `${part.type}-end`, id: "1" },
-        ],
-      );
-      return { stream: ReadableStream.from([{ type: "stream-start", warnings: [] }, ...parts, { type: "finish", finishReason, usage }]) };
-    },
-  });
-  const agent = new Agent({ id: "desk", name: "desk", instructions: "Find.", model: streaming, tools: sandboxed({ find }) });
+  const agent = new Agent({ id: "desk", name: "desk", instructions: "Find.", model: streaming(), tools: sandboxed({ find }) });
   return ({ messages }) => agent.generate(messages);
 }
 
@@ -55,6 +57,12 @@ const agents = {
   },
   case: ({ messages, tools }) =>
     new ToolLoopAgent({ model: model(), tools: caseTools(tools, jsonSchema), stopWhen: stepCountIs(5) }).generate({ messages }),
+  stream: ({ messages, tools }) => new ToolLoopAgent({ model: streaming(), tools: caseTools(tools, jsonSchema) }).stream({ messages }),
+  data: ({ messages }) => {
+    answers.splice(0, 2, [[{ type: "text", text: '{"place": "Blue Door"}' }], "stop"]);
+    const schema = jsonSchema({ type: "object", properties: { place: { type: "string" } } });
+    return new ToolLoopAgent({ model: model(), output: Output.object({ schema }) }).generate({ messages });
+  },
   down: async () => {
     throw new Error("later", { cause: Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }) });
   },
