@@ -13,7 +13,7 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 
-from . import sandboxes, trust
+from . import connections, sandboxes, trust
 from .growth import Growth, grown
 from .row import Row
 
@@ -287,4 +287,4 @@ def _bus():
     return suite, suite.load(next(entry for entry in entries if entry.id == "realtime-next-bus"))
 
 
-CALLS = (exact, near, searching, routing, writing, loading, judging, over_http, bootstrap)
+CALLS = (exact, near, searching, routing, writing, loading, judging, over_http, bootstrap, connections.connecting)

@@ -49,7 +49,10 @@ class Scope:
         answers: whether the sandbox answers every tool of a framework, as where one of our adapters plays the agent.
         mcp_url: returns the address of the case's tools over MCP; served from the first time that it is asked for.
         refused: why the first call was refused that would have been a real one; empty where none was.
+        heard: what is heard of the models that the agent asks by itself.
     """
+
+    heard: Any = None
 
     def __init__(self, episode: Any) -> None:
         self.episode = episode
@@ -178,6 +181,11 @@ class GuardedCall(NamedTuple):
         return self.here.scope and self.here.scope.episode
 
     @property
+    def scopes(self) -> list[Scope]:
+        """The episode of the call; all running episodes if it is unknown."""
+        return [self.here.scope] if self.here.scope else [*_under_way]
+
+    @property
     def names(self) -> Container[str]:
         """The names of the case's tools; empty if the episode is unknown."""
         return self.episode.names if self.episode else ()
@@ -241,7 +249,7 @@ class GuardedCall(NamedTuple):
         if self.here.scope is None:
             what, advice = "was called on a thread without its context, where the sandbox cannot answer", _START
         message = f"the agent's tool {tool!r} ({self.framework}) {what}: {remedy or advice}"
-        for scope in [self.here.scope] if self.here.scope else _under_way:
+        for scope in self.scopes:
             scope.refused = scope.refused or message
         raise RefusedTool(message)
 

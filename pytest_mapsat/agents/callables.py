@@ -10,20 +10,21 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter, iscoroutinefunction
 from threading import Event, Lock, Thread, current_thread, local, main_thread
 from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.guard import RefusedTool, Scope
 from pytest_mapsat.interpreter import reserve
+from pytest_mapsat.llm import HeardModels
 from pytest_mapsat.model import UsageError, hint_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error
 
 from .frameworks import Adapter, AdapterEpisode, adapter_for, is_data_kind, lacking_fields, unwatch, watch
 from .returned import AgentFault, checked, described
-from .source import AgentContext, AgentSource, Conversation, kept_of, tools_to_run, with_earlier
+from .source import AgentContext, AgentSource, Conversation, has_thought, kept_of, tools_to_run, with_earlier
 
 if TYPE_CHECKING:
     from .tool_server import ToolEndpoint
@@ -48,6 +49,7 @@ class CallableConversation(Conversation):
         run = self._source.run | tools_to_run(self._session)
         self._scope = Scope(AdapterEpisode(self._toolbox, AgentContext(), self._session, run=run))
         self._scope.mcp_url = self._serve
+        self._heard = self._scope.heard = HeardModels()
         self._lease = ExitStack()
         self._endpoint: ToolEndpoint | None = None
         watch()
@@ -59,6 +61,7 @@ class CallableConversation(Conversation):
 
     def reply(self, message: str) -> Reply:
         """Call the agent; see ``Conversation.reply``."""
+        self._heard.answers = []
         with self._scope.replying():
             try:
                 reply, error = call_user_code(self._answer, message), None
@@ -66,15 +69,24 @@ class CallableConversation(Conversation):
                 error = broken.error if isinstance(broken, UserCodeError) else broken
                 if issubclass(type(error), MemoryError):  # an exception of others may say anything of its class
                     reserve.release()  # without this memory Python may crash on the way out of the context
+        if not self._adapted and self._heard.answers:
+            names = self._scope.episode.names
+            self.heard_calls += tuple(call for call in self._heard.new_calls() if call["tool"] in names)
         if refused := self.refused or (str(error) if type(error) is RefusedTool else ""):
             raise AgentFault(refused, blame="infrastructure")
         if error is None:
-            return reply
+            return self._with_heard(reply) if self._heard.answers else reply
         if type(error) is not AgentFault:
             fault = described(error)
             error = AgentFault(fault.message, fault.detail, fault.blame)
-        error.usage = error.usage or self._scope.episode.spent.usage()
+        error.usage = error.usage or self._scope.episode.spent.usage() or self._heard.usage()
         raise error from None
+
+    def _with_heard(self, reply: Reply) -> Reply:
+        """Return a reply with the usage and the thoughts of the models that the agent asked by itself, unless the agent reports its own."""
+        usage = self._heard.usage() if reply.usage is None else reply.usage
+        silent = not (reply.thoughts or self._adapted or has_thought(self._session))
+        return replace(reply, usage=usage, thoughts=self._heard.thoughts() if silent else reply.thoughts)
 
     def cancel(self) -> None:
         """Cancel the coroutine that is running, if any; the agent is not kept for another task."""

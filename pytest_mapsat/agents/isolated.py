@@ -362,6 +362,7 @@ class IsolatedConversation(ProcessConversation):
         "call": ("name", "arguments", "agent"),
         "reply": ("text", "output", "usage", "thoughts"),
         "thought": ("text",),
+        "heard": ("calls",),
         "late": ("name", "arguments", "agent"),
         "broken": ("message", "detail", "blame", "usage"),
     }
@@ -400,9 +401,12 @@ class IsolatedConversation(ProcessConversation):
         return {**super()._message(text), "first": first, "kept": kept, "run": run}
 
     def _heard(self, process: AgentProcess, message: JsonObject) -> None:
-        """Record a late call or a thought that the process sends. Raises AgentFault if the process reports a fault."""
+        """Record a late call, a thought or own calls that the process sends. Raises AgentFault if the process reports a fault."""
         if message["type"] == "late":
             self._late.append(message)
+        elif message["type"] == "heard":
+            calls = message.get("calls")
+            self.heard_calls = tuple(calls) if isinstance(calls, list) else ()
         elif message["type"] == "thought":
             try:
                 self._session.think(str(message.get("text")))

@@ -218,6 +218,8 @@ def _answer(line: PytestLine, conversation: Conversation, message: str) -> None:
             message_back = {"kind": "broken", **vars(describe(error, blame="agent"))}
         finally:
             line.close()
+        if conversation.heard_calls:
+            line.send("heard", calls=conversation.heard_calls)
         line.send(**message_back)
     except MemoryError:
         reserve.release()

@@ -113,6 +113,7 @@ class Session:
         self._kept = kept
         self._deadline = inf
         self._think = think
+        self._thought = False
         self.state: dict[str, Any] = {} if kept is None else kept.state
         self._said: tuple[tuple[str, str], ...] = ()
 
@@ -128,11 +129,12 @@ class Session:
 
     def think(self, text: str) -> None:
         """Record a thought in the trajectory, after the calls made so far and before all later calls."""
+        self._thought = True
         self._think(text)
 
     def remember(self, turns: Iterable[Turn], deadline: float = inf) -> None:
         """Set the dialogue so far, and the deadline of the episode on the clock of ``perf_counter``."""
-        self._deadline = deadline
+        self._deadline, self._thought = deadline, False
         self._said = tuple(("user" if turn.role == "user" else "assistant", turn.text) for turn in turns)
 
     def __repr__(self) -> str:
@@ -151,6 +153,11 @@ def session_id(case: Case, trial: int) -> str:
 def trial_of(session: Session) -> int:
     """Return the trial number of a session, from 1; built-in agents need it because a cache keeps trials apart."""
     return session._trial  # noqa: SLF001  # no name that an agent is offered
+
+
+def has_thought(session: Session) -> bool:
+    """Return whether the agent has recorded a thought in this reply."""
+    return session._thought  # noqa: SLF001  # no part of what an agent sees
 
 
 def kept_of(session: Session) -> KeptAgent | None:
@@ -209,11 +216,13 @@ class Conversation:
     Attributes:
         builds: what its answers so far name as its build; an empty text stands for an answer that names none.
         reports: whether it has tools of its own, of whose calls ``reported`` tells.
+        heard_calls: the calls so far that the agent's models asked for, and the agent answered: by itself, unless the sandbox knows them.
         reports_all: whether ``reported`` tells of all of them, and has so far: those of a ``reply`` at a time, or each time those of the whole ``dialogue``.
     """
 
     builds: frozenset[str] = frozenset()
     reports: bool = False
+    heard_calls: tuple[ReportedCall, ...] = ()
     reports_all: Literal["", "reply", "dialogue"] = ""
 
     def __init__(self, source: Any, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> None:

@@ -214,6 +214,8 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--case", metavar="ID", help="the case (default: the first)")
     about = "serve over streamable HTTP in place of standard input and output (default: a free port of this computer)"
     parser.add_argument("--http", metavar="HOST:PORT", nargs="?", const="127.0.0.1:0", type=_address, help=about)
+    about = "instead, alone: pass messages on to the tools of the episode that the calling program (cmd:) plays"
+    parser.add_argument("--episode", action="store_true", help=about)
     parser.add_argument("--save", metavar="PATH", type=Path, help="write each call as a line of JSON")
     shared.add_plugins(parser)
 

@@ -37,7 +37,7 @@ _NEXT_ASSISTANT = (("mapsat lint benchmark_cases", "what is wrong or missing in 
 
 
 #: What ``--for`` knows.
-_STARTS = ("service", "function", *ADAPTERS)
+_STARTS = ("service", "function", "node", *ADAPTERS)
 
 
 def _places(start: str | None) -> dict[str, Path]:
@@ -46,9 +46,10 @@ def _places(start: str | None) -> dict[str, Path]:
     folder = home / ((start or "shop") if alone else "framework")
     files = (file for file in sorted(folder.rglob("*")) if file.is_file() and "__pycache__" not in file.parts)
     places = {file.relative_to(folder).as_posix(): file for file in files}
-    cases = home / "service" / "test_bookings.py"
     if not alone:
-        places |= {"hotel/test_bookings.py": cases, "my_agent.py": home / "agents" / f"{start}.py"}
+        places["hotel/test_bookings.py"] = home / "service" / "test_bookings.py"
+        own = (home / "node").iterdir() if start == "node" else [home / "agents" / f"{start}.py"]
+        places |= {file.name if start == "node" else "my_agent.py": file for file in own}
     return places
 
 
@@ -65,7 +66,7 @@ def _start(text: str) -> str:
 def add_init_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mapsat init``."""
     parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path(), help="where (default: here)")
-    about = "the smallest start for what you have, in place of a whole suite: a service with a database, a function, or an agent of a framework; one of: %(choices)s"
+    about = "the smallest start for what you have, in place of a whole suite: a service with a database, a function, an agent in JavaScript (AI SDK, Mastra), or an agent of a framework; one of: %(choices)s"
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--for", metavar="WHAT", dest="start", type=_start, choices=_STARTS, help=about)
     about = "write AGENTS.md alone: a page that teaches a coding assistant to write, run and fix cases"
@@ -89,7 +90,7 @@ def run_init(options: argparse.Namespace) -> int:
     lines += ["", "next:", *(f"  {step}" for step in steps[: -len(following)])]
     lines += [f"  {command:{width}}  # {what}" for command, what in following]
     if not options.start:
-        lines += ["", "or a smaller start, for what you have: mapsat init --for service|function|FRAMEWORK"]
+        lines += ["", "or a smaller start, for what you have: mapsat init --for service|function|node|FRAMEWORK"]
     return shared.respond(options, {"folder": printable(str(folder)), "files": list(places), "next": steps}, lines)
 
 

@@ -22,7 +22,7 @@ from pytest_mapsat.agents import (
     session_id,
     with_data,
 )
-from pytest_mapsat.llm import ModelCalls, calls_of, summed, why_lost
+from pytest_mapsat.llm import ModelCalls, calls_of, why_lost
 from pytest_mapsat.model import (
     Blame,
     Case,
@@ -272,15 +272,20 @@ class _EpisodeDialogue:
         """Ask for a reply and add its turn; return the resulting end, or None if the dialogue continues."""
         began = perf_counter()
         self._channel.open()
-        self._model_calls.spent.clear()
         reply, end = self._reply(conversation, worker)
         steps, seconds = self._channel.close(), perf_counter() - began
+        called = any(step.kind == "call" for turn in self._turns for step in turn.steps) or any(
+            step.kind == "call" for step in steps
+        )
+        if conversation.heard_calls and not self._reports and not called:
+            heard = ReportedCalls(
+                lambda: [conversation.heard_calls], "heard from the agent's model", self._sandbox.tools
+            )
+            self._reports.append(heard)
         reported, end = self._collect_reports(steps, end)
         steps = (*steps, *reported)
         # What was waited for here is no time of the agent's.
         self._deadline += perf_counter() - began - seconds
-        if reply is not None and reply.usage is None:
-            reply = replace(reply, usage=summed(self._model_calls.spent) or None)
         end = self._broken() or end
         if end is None or steps or reply is not None:
             self._turns.append(_turn(reply or Reply(""), steps, seconds))

@@ -44,12 +44,11 @@ from pytest_mapsat.model import (
     UsageError,
     canonical_json,
     shown,
-    values_at,
 )
 from pytest_mapsat.secrets import known_secrets
 from pytest_mapsat.store import Shelf, Store, StoreEntry, StoreError
 
-from .exchange import Answer, ModelCalls, ModelError, Request, answer_of, current_calls, forget_stray_calls, usage_of
+from .exchange import Answer, ModelCalls, ModelError, Request, answer_of, current_calls, forget_stray_calls
 
 #: ``auto``: use what is there and fill it; ``only``: make no calls; ``refresh``: ask anew, and keep it; ``off``: keep nothing.
 Mode = Literal["auto", "only", "refresh", "off"]
@@ -331,8 +330,6 @@ _MODEL_PATH = re.compile(
 _KEY_PARAMETER = re.compile(r"key|token|secret|signature|credential", re.IGNORECASE)
 #: Fields of a body in which proxies of models take keys.
 _KEY_FIELDS = ("api_key", "apiKey", "api-key", "authorization")
-#: Where answers, and events of streams, tell what they cost: OpenAI's and others', the first and the last event of a stream, Gemini's.
-_USAGE = ("usage", "message.usage", "response.usage", "usageMetadata")
 _ALLOW = "is nothing that can be kept, and was refused; --mapsat-allow-hosts lets a host be asked"
 _LEAST_ERROR = 400
 _REFUSED = 424
@@ -393,19 +390,6 @@ class ModelExchange(StoreEntry):
     def content(self) -> bytes:
         """Return the body of the answer as bytes."""
         return base64.b64decode(self.text) if self.binary else self.text.encode()
-
-    def usage(self) -> dict[str, float]:
-        """Return the tokens that the answer, or the events of its stream, report; 0 output tokens for embeddings."""
-        spent: dict[str, float] = {"output_tokens": 0} if urlsplit(self.asked.url).path.endswith("/embeddings") else {}
-        is_stream = "event-stream" in self.kind
-        parts = re.findall(r"^data: ?(\{.*)$", self.text, re.MULTILINE) if is_stream else [self.text]
-        for part in () if self.binary else parts:
-            with suppress(ValueError):
-                data = parse_json(part)
-                for place in _USAGE:
-                    for value in values_at(data, place):
-                        spent |= usage_of(value)
-        return spent
 
 
 class Replay:
@@ -542,7 +526,6 @@ class Replay:
         key, url = asked.key(), urlsplit(asked.url)
         try:
             if (self._mode != "refresh" or key in self._renewed) and (kept := self._exchanges.find(key)) is not None:
-                calls.spent.append(kept.usage())
                 return _response(module, request, kept)
         except StoreError as error:
             why = str(error)
@@ -584,7 +567,6 @@ class Replay:
                     exchange = self._exchanges.find(key) or exchange
             except MapsatError as error:
                 calls.missed = calls.missed or str(error)
-        calls.spent.append(exchange.usage())
         return _response(module, request, exchange)
 
 

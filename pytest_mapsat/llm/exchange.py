@@ -405,13 +405,11 @@ class ModelCalls:
         trial: which of several episodes of its case it is.
         case: a digest of the case's id, as the agent's own thread leads here; empty where the episode is unclear.
         missed: why a call was not answered, once one was not; the episode is then lost.
-        spent: the usage that each answer tells, by our names.
     """
 
     trial: int = 1
     case: str = ""
     missed: str = ""
-    spent: list[dict[str, float]] = field(default_factory=list)
     _counts: Counter[str] = field(default_factory=Counter)
     _lock: Lock = field(default_factory=Lock)
 

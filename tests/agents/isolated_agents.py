@@ -54,6 +54,20 @@ def makes():
     return agent
 
 
+def asks_a_model(message):
+    import httpx
+
+    call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"query": "cafe"}'}}
+    asked = {"role": "assistant", "reasoning_content": "Look.", "tool_calls": [call]}
+    usage = {"prompt_tokens": 100, "completion_tokens": 10}
+    answers = httpx.MockTransport(lambda _: httpx.Response(200, json={"choices": [{"message": asked}], "usage": usage}))
+    with httpx.Client(transport=answers) as client:
+        result = {"role": "tool", "tool_call_id": "c1", "content": "Own"}
+        for messages in ([], [asked, result]):
+            client.post("http://models.invalid/v1/chat/completions", json={"model": "m", "messages": messages})
+    return "What time?"
+
+
 def cannot_connect(message, tools):
     tools.find(query="cafe")
     try:

@@ -28,7 +28,7 @@ from episodes import CASE, recorded_sandbox  # noqa: E402
 
 SAME = [
     "talks", "Keeps", "makes", "waits", "structured", "clumsy", "raises", "returns_nothing", "floods", "calls_for_ever", "large_arguments",
-    "leaves", "interrupts", "odd_surrogate", "cannot_connect", "is_unavailable",
+    "leaves", "interrupts", "odd_surrogate", "cannot_connect", "is_unavailable", "asks_a_model",
 ]  # fmt: skip
 BAD = {
     "ends_at_once": "the agent's process ended with exit status 0 before it replied",

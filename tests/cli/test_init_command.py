@@ -141,7 +141,7 @@ def test_each_framework_has_a_start(tmp_path, name):
 def test_a_start_that_there_is_not_is_refused_with_the_nearest_name(tmp_path, capsys, given, meant):
     assert main(["init", "--for", given, str(tmp_path / "new")]) == 2
     err = capsys.readouterr().err
-    assert f"--for: found '{given}', expected service, function, agent-framework, claude-agent-sdk, " in err
+    assert f"--for: found '{given}', expected service, function, node, agent-framework, claude-agent-sdk, " in err
     assert (f"(did you mean '{meant}'?)" in err) == bool(meant)
     assert not (tmp_path / "new").exists()
 
