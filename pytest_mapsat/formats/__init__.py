@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from pytest_mapsat.interpreter import fetched
 
 if TYPE_CHECKING:
+    from .conventions import *
     from .files import *
+    from .layout import *
     from .messages import *
     from .otlp import *
     from .personal import *
@@ -22,8 +24,10 @@ else:
             "READ_ERRORS RawLine add_files content_digest limits open_bytes printable raise_for_problems read_bytes read_lines replacing "
             "require_file shown_path umask unreadable"
         ),
-        "messages": "ChatMessage Unknown data_of layout_of layouts read_messages result_of",
-        "otlp": "OtlpSpan spans_in",
+        "conventions": "OtlpSpan",
+        "layout": "layout_of layouts",
+        "messages": "ChatMessage Unknown data_of read_messages result_of",
+        "otlp": "spans_in",
         "personal": "PersonalData",
         "plain_data": (
             "DataPath DocumentLines LocatedDocument PlacedNoun TableRow append_lines check_columns document_of dotted json_elements "

@@ -10,13 +10,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, shown
 
+from .conventions import OtlpSpan
 from .files import RawLine, limits, read_lines
 from .plain_data import decode, located_json, parse_json
 
@@ -47,41 +47,6 @@ CASE, TRIAL = "mapsat.case", "mapsat.trial"
 _LATEST = 2**62
 _SECOND = 1_000_000_000
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
-
-
-@dataclass(frozen=True, slots=True)
-class OtlpSpan:
-    """One OpenTelemetry span, with the attributes that concern conversations.
-
-    Attributes:
-        trace: the id of its trace, as the file has it.
-        id: its own.
-        parent: that of the span it stands in; empty for a root.
-        name: what it is called.
-        start: nanoseconds since 1970; 0 where it is not told.
-        end: likewise.
-        failed: whether its status is an error.
-        attributes: those that say something of a conversation, by dotted names.
-        events: names and attributes of its events.
-        line: where it stands in the file.
-        again: a line on which a span of the same id stands once more; 0: none.
-    """
-
-    trace: str
-    id: str
-    parent: str
-    name: str
-    start: int
-    end: int
-    failed: bool
-    attributes: JsonObject
-    events: tuple[tuple[str, JsonObject], ...]
-    line: int
-    again: int = 0
-
-    def first(self, names: Iterable[str]) -> Json:
-        """Return the first non-empty attribute under one of these names; None if all are empty or missing."""
-        return next((self.attributes[name] for name in names if self.attributes.get(name) not in (None, "")), None)
 
 
 class Gathered(NamedTuple):
