@@ -39,6 +39,6 @@ else:
             "CardPlace Journal KeptRows begin_with is_complete_run is_journal lock_file read_cards read_journal read_run save_run "
             "scorecard_line starts_of with_attempt write_run"
         ),
-        "spans": "RecordedDialogue calls_in_spans read_spans",
+        "spans": "DELEGATES RecordedDialogue calls_in_spans read_spans",
     }
     __getattr__ = fetched(__name__, {module: names.split() for module, names in _NAMES.items()})

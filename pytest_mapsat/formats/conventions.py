@@ -154,13 +154,13 @@ def _messages(
 
 def _fuller(listed: list[ChatMessage] | None, value: Json, role: str) -> list[ChatMessage] | None:
     """Return the numbered messages, or the messages of the whole value if only those are without empty members."""
-    if listed is not None and all(map(_tells, listed)):
+    if listed is not None and all(map(tells, listed)):
         return listed
     whole = None if value is None else read_messages(value, role, loose=False)
-    return whole if whole and all(map(_tells, whole)) else listed
+    return whole if whole and all(map(tells, whole)) else listed
 
 
-def _tells(message: ChatMessage) -> bool:
+def tells(message: ChatMessage) -> bool:
     """Return whether a message has text, calls or results."""
     return bool(message.text or message.calls or message.results)
 

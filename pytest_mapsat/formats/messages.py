@@ -50,11 +50,12 @@ class CallPart:
 
 @dataclass(frozen=True, slots=True)
 class ResultPart:
-    """A tool result in a message; ``value`` is UNKNOWN if it is missing."""
+    """A tool result in a message; ``value`` is UNKNOWN if it is missing, ``failed`` is whether it says that the tool failed."""
 
     id: str
     name: str
     value: Json | Unknown
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ def _message(data: Json, role: str) -> Iterator[ChatMessage]:
         return
     text, calls, results, thoughts = _parts(data)
     if own == "tool" and not results:
-        results = [ResultPart(_id(data), _tool(data), UNKNOWN if text is None else _result(text))]
+        results = [ResultPart(_id(data), _tool(data), UNKNOWN if text is None else _result(text), _is_failed(data))]
     yield ChatMessage(own, text, tuple(calls), tuple(results), tuple(thoughts))
 
 
@@ -216,7 +217,7 @@ def _take_part(
         calls.append(_call(part))
     elif _folded(kind) in _RESULTS:
         value = next((part[key] for key in ("response", "result", "output", "content") if key in part), UNKNOWN)
-        results.append(ResultPart(_id(part), _tool(part), _result(value)))
+        results.append(ResultPart(_id(part), _tool(part), _result(value), _is_failed(part)))
     elif kind in _THOUGHTS or part.get("thought") is True:
         thoughts += [text] if text else []
     elif text:
@@ -260,8 +261,16 @@ def _joined_blocks(value: Json) -> Json:
     return value
 
 
-def result_of(value: Json) -> Json | Unknown:
-    """Return a tool's result from the recorded attributes of an instrumentation, unwrapped from the frameworks' message objects."""
+def _is_failed(data: JsonObject) -> bool:
+    """Return whether a result or its message says that the tool failed."""
+    return data.get("status") == "error" or True in (data.get("is_error"), data.get("isError"))
+
+
+def result_of(value: Json) -> tuple[Json | Unknown, bool]:
+    """Return a tool's result from the recorded attributes of an instrumentation, and whether it says that the tool failed.
+
+    It is unwrapped from the frameworks' message objects.
+    """
     data = data_of(value)
     if isinstance(data, dict) and data.keys() == {
         "output",
@@ -269,13 +278,13 @@ def result_of(value: Json) -> Json | Unknown:
     }:  # LangChain's callback, with what it was called with
         data = data["output"]
     if isinstance(data, dict) and data.keys() >= {"blocks", "tool_name"}:  # LlamaIndex
-        return _result(data["blocks"])
+        return _result(data["blocks"]), False
     wrapped = [data.get(wrapper) for wrapper in ("kwargs", "data")] if isinstance(data, dict) else []
     for message in (*wrapped, data):
         if isinstance(message, dict) and message.keys() >= {"content", "tool_call_id"}:
-            return _result(message["content"])
+            return _result(message["content"]), _is_failed(message)
     joined = UNKNOWN if isinstance(data, Unknown) else _joined_blocks(data)
-    return joined if joined is data else data_of(joined)
+    return joined if joined is data else data_of(joined), False
 
 
 def numbered(attributes: Mapping[str, Any], prefix: str) -> list[Json]:

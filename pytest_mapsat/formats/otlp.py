@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, shown
 
-from .conventions import OtlpSpan
+from .conventions import OtlpSpan, kind_of
 from .files import RawLine, limits, read_lines
 from .plain_data import decode, located_json, parse_json
 
@@ -77,7 +77,7 @@ def gather_spans(path: Path, name: str) -> Iterator[Gathered]:
     with closing(connect("", isolation_level=None)) as database:  # a file without a name, gone when it is closed
         database.executescript(
             "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN;"
-            "CREATE TABLE span(seq INTEGER PRIMARY KEY, trace, id, parent, start, line, case_, session, again DEFAULT 0, body, UNIQUE(trace, id));"
+            "CREATE TABLE span(seq INTEGER PRIMARY KEY, trace, id, parent, start, line, case_, session, tool, again DEFAULT 0, body, UNIQUE(trace, id));"
         )
         count = sum(_insert(database, span) for span in _spans(path, name))
         if not count:
@@ -125,9 +125,10 @@ def _insert(database: Connection, span: OtlpSpan) -> int:
     case, trial = span.attributes.get(CASE), span.attributes.get(TRIAL, 1)
     case = f"{case}\n{trial if str(trial).isdecimal() else 1}" if isinstance(case, str) and case else ""
     session = str(span.first(_SESSIONS) or "")
-    row = (span.trace, span.id, span.parent, span.start, span.line, case, session, json.dumps(body))
+    tool = kind_of(span) == "tool"
+    row = (span.trace, span.id, span.parent, span.start, span.line, case, session, tool, json.dumps(body))
     kept = database.execute(
-        "INSERT OR IGNORE INTO span(trace, id, parent, start, line, case_, session, body) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO span(trace, id, parent, start, line, case_, session, tool, body) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
         row,
     )
     if not kept.rowcount:
@@ -136,14 +137,20 @@ def _insert(database: Connection, span: OtlpSpan) -> int:
 
 
 def _inherit(database: Connection, trace: str) -> None:
-    """Give spans without a case or session the values of the nearest enclosing span, or the only values in the trace."""
-    rows = database.execute("SELECT id, parent, case_, session FROM span WHERE trace = ?", (trace,)).fetchall()
+    """Give spans without a case or session the values of the nearest enclosing span, or the only values in the trace.
+
+    An agent that a tool runs begins a session of its own in some frameworks; below a tool, a span has the values of the tool.
+    """
+    rows = database.execute("SELECT id, parent, case_, session, tool FROM span WHERE trace = ?", (trace,)).fetchall()
+    parents: dict[str, str] = {row[0]: row[1] for row in rows}
+    inside = _below({row[0] for row in rows if row[4]}, parents)
     for place, column in ((2, "case_"), (3, "session")):
-        own: dict[str, str] = {row[0]: row[place] for row in rows}
+        told: dict[str, str] = {row[0]: row[place] for row in rows}
+        own = {span: "" if span in inside else value for span, value in told.items()}
+        own = own if any(own.values()) else told
         values = {value for value in own.values() if value}
         if not values:
             continue
-        parents: dict[str, str] = {row[0]: row[1] for row in rows}
         alone = values.pop() if len(values) == 1 else ""
         inherited: dict[str, str] = {}  # each span is passed once, however deep the spans stand in each other
         for span in own:
@@ -155,6 +162,21 @@ def _inherit(database: Connection, trace: str) -> None:
             inherited |= dict.fromkeys(below, value)
         changes = ((value, trace, span) for span, value in inherited.items() if value)
         database.executemany(f"UPDATE span SET {column} = ? WHERE trace = ? AND id = ?", changes)  # noqa: S608  a name of ours
+
+
+def _below(tools: set[str], parents: Mapping[str, str]) -> set[str]:
+    """Return the spans that have one of some spans around them; ``parents``: the parent of each span of a trace."""
+    known: dict[str, bool] = {}
+    for span in parents if tools else ():
+        way: dict[str, None] = {}
+        while span in parents and span not in known and span not in way:
+            way[span] = None
+            span = parents[span]  # noqa: PLW2901  one step up
+        inside = known.get(span, False) or span in tools
+        for passed in reversed(way):
+            known[passed] = inside
+            inside = inside or passed in tools
+    return {span for span, inside in known.items() if inside}
 
 
 # -- from text to spans -------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -38,19 +39,22 @@ from .conventions import (
     messages_in,
     messages_out,
     object_of,
+    tells,
     tools_in,
 )
 from .files import limits
-from .messages import UNKNOWN, CallPart, ChatMessage, Unknown, arguments_of, read_messages, result_of
+from .messages import UNKNOWN, CallPart, ChatMessage, ResultPart, Unknown, arguments_of, read_messages, result_of
 from .otlp import Gathered, gather_spans
 from .plain_data import is_deeper, noun_from, parse_json
 
 #: What our own spans tell besides: JSON objects of the fields of a step, a turn and a trajectory that no convention has a name for.
 OWN_CALL, OWN_TURN, OWN_EPISODE = "mapsat.call", "mapsat.turn", "mapsat.episode"
+#: The note of a call whose tool runs another agent, the calls of which count instead where the case has no such tool.
+DELEGATES = "runs another agent"
 #: The tools by which frameworks take an agent's last words: not the agent's own, where what they were given is the reply.
 _FINAL, _FINAL_TOOLS = "final_result", ("final_result", "final_answer")
 #: A call by which one agent hands the user over to another: its name, and what it gives.
-_HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back)?_to_(.+)")
+_HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back)?[_ ]to[_ ](.+)")
 _HANDED_OVER = re.compile(r"(?:successfully )?(?:transferr|hand|delegat)ed (?:back |over |off )*to\b", re.IGNORECASE)
 _CAPTURE = "let the instrumentation record contents on spans (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY, or true), and export again"
 _NOTES = 20
@@ -133,6 +137,7 @@ class _Call:
     """A tool call that is being assembled from spans and messages.
 
     ``span``: the one that tells it; ``failed``: whether that ended as an error; ``executed``: whether it is of the tool, and not a message's alone.
+    ``delegates``: whether an agent runs inside the tool.
     ``own``: what our own spans tell besides, as the fields of a step.
     """
 
@@ -143,6 +148,7 @@ class _Call:
     result: Json | Unknown = UNKNOWN
     failed: bool = False
     executed: bool = False
+    delegates: bool = False
     own: JsonObject = field(default_factory=dict)
 
 
@@ -175,6 +181,9 @@ class _SpanReader:
         self._own: JsonObject = {}
         self._users: list[str] = []
         self._top = ("", "")
+        #: Whether the last output was a reply, and the first span after one that lacks the messages to the model, and so what the user may have said.
+        self._replied = False
+        self._unheard: OtlpSpan | None = None
         self._executed: dict[tuple[str, str], _Call] = {}
         #: The outermost agents that have a span of a model with its output.
         self._speaking: set[tuple[str, str]] = set()
@@ -202,6 +211,9 @@ class _SpanReader:
             self._own = self._own or object_of(span.attributes.get(OWN_EPISODE))
         if not self._own:
             self._leave_out_handoffs()
+        for place in {above for key, kind in self._kinds.items() if kind == "agent" for above in self._upwards(*key)}:
+            if place in self._executed:
+                self._executed[place].delegates = True
         for turn in self._own.pop("after", ()):
             self.turns.append(_Turn("user", text=str(turn.get("text", "")), own=object_of(turn)))
         self._finish()
@@ -239,10 +251,12 @@ class _SpanReader:
         )
 
     def _why_unjudgeable(self, place: str) -> str:
-        """Return why the conversation cannot be judged (a reply is missing); empty if it can."""
+        """Return why the conversation cannot be judged (a reply, or what it answers, is missing); empty if it can."""
         replies = [turn for turn in self.turns if turn.role == "agent"]
         if untold := next((turn for turn in replies if turn.text is None), None):
             return f"the reply of {_place(untold.span)} is missing: {_CAPTURE}"
+        if self._unheard:
+            return f"what the user said before the reply of {_place(self._unheard)} is missing: {_CAPTURE}"
         return "" if replies else f"no span of the conversation of {place} has a reply"
 
     def _leave_out_handoffs(self) -> None:
@@ -315,10 +329,12 @@ class _SpanReader:
         system = "\n".join(message.text for message in heard if message.role == "system" and message.text)
         self._instructions = self._instructions or system
         if not inner:
+            if self._replied and not any(map(tells, heard)):
+                self._unheard = self._unheard or span
             self._read_user_messages(heard, span)
         for message in heard:
             for result in message.results:
-                self._answer(result.id, result.name, result.value)
+                self._answer(result)
         if self.turns or not inner:
             self._read_output(span, inner=inner)
 
@@ -362,8 +378,9 @@ class _SpanReader:
             turn.thoughts += [] if inner else message.thoughts
         texts = [message.text for message in messages or () if message.role == "assistant" and message.text]
         if not inner and messages is not None:
-            reply = texts[-1] if texts else turn.text if any(message.calls for message in messages) else ""
-            turn.text, turn.span = reply, span
+            blank = "" if not messages or any(message.text == "" for message in messages) else None
+            reply = texts[-1] if texts else turn.text if any(message.calls for message in messages) else blank
+            turn.text, turn.span, self._replied = reply, span, not any(message.calls for message in messages)
         elif not inner and self._top_of(span) in self._speaking:
             turn.text = None  # a later reply, whose words are missing
         turn.span = turn.span or span
@@ -403,7 +420,9 @@ class _SpanReader:
             )
             if turn.usage.input_tokens is None and turn.usage.output_tokens is None:
                 self._spend(turn, span)
-            turn.output = object_of(span.attributes.get(_FINAL)) or turn.output
+            if data := object_of(span.attributes.get(_FINAL)):
+                turn.output, words = data, data.get("text")
+                turn.text = words if isinstance(words, str) else turn.text or json.dumps(data, ensure_ascii=False)
             turn.calls = [call for call in turn.calls if not _is_reply(call, turn)]
 
     def _belongs(self, turn: _Turn, top: tuple[str, str]) -> bool:
@@ -452,7 +471,8 @@ class _SpanReader:
         results = [span.attributes[name] for name in RESULT if name in span.attributes]
         in_events = map(event_values.get, (("gen_ai.choice", "message"), ("gen_ai.tool.message", "content")))
         results += [part for part in in_events if part is not None]
-        value = result_of(results[0]) if results else UNKNOWN
+        value, failed = result_of(results[0]) if results else (UNKNOWN, False)
+        call.failed |= failed
         if call.own and results:
             value = _exact(results[0])
         if not isinstance(value, Unknown):
@@ -474,11 +494,11 @@ class _SpanReader:
         """Return an iterator over all calls so far."""
         return (call for turn in self.turns for call in turn.calls)
 
-    def _answer(self, call_id: str, name: str, value: Json | Unknown) -> None:
+    def _answer(self, result: ResultPart) -> None:
         """Set the result of a call from a message to the model, if the call has none yet."""
         unanswered = [call for call in self._calls() if isinstance(call.result, Unknown)]
-        if (call := _first_of(unanswered, call_id, name)) is not None:
-            call.result = value
+        if (call := _first_of(unanswered, result.id, result.name)) is not None:
+            call.result, call.failed = result.value, call.failed or result.failed
 
 
 def _first_of(calls: Iterable[_Call], call_id: str, name: str) -> _Call | None:
@@ -520,7 +540,8 @@ def _step(call: _Call, name: str) -> Step:
     status = "error" if call.failed else status_of(parts["result"]) if "result" in parts else "unknown"
     unknown = [part for part in ("arguments", "result") if part not in parts] + ([] if own else ["changed"])
     fields = {"kind": "call", "id": call.id, "tool": call.name, "status": status, "unknown": unknown, **parts, **own}
-    return noun_from(Step, fields, name, call.span.line).model_copy(update={"provenance": Provenance(kind="recorded")})
+    provenance = Provenance(kind="recorded", note=DELEGATES if call.delegates else "")
+    return noun_from(Step, fields, name, call.span.line).model_copy(update={"provenance": provenance})
 
 
 def _is_reply(call: _Call, turn: _Turn) -> bool:
@@ -539,6 +560,8 @@ def _folded(name: str) -> str:
 
 def _is_handoff(call: _Call, agents: set[str]) -> bool:
     """Return whether a call hands over to another agent, judged by its name and by an agent named in its arguments or result."""
+    if isinstance(call.result, dict) and call.result.keys() >= {"graph", "update", "resume", "goto"}:
+        return bool(call.result["goto"])  # LangGraph's Command
     handoff = _HANDOFF.fullmatch(call.name)
     if handoff is None:
         return False
