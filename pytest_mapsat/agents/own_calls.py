@@ -344,6 +344,6 @@ def _note(calls: Mapping[str, ReportedCall], text: str, *, streamed: bool) -> No
                 result = message.get("error", message.get("result")) if call is not None else None
                 if call is not None and isinstance(result, dict):
                     content = result.get("structuredContent")
-                    given = result_of(result.get("content", result)) if content is None else content
+                    given = result_of(result.get("content", result))[0] if content is None else content
                     call |= {} if isinstance(given, Unknown) else {"result": given}
                     call |= {"status": "error"} if "error" in message or result.get("isError") else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from pytest_mapsat.formats import (
+    DELEGATES,
     RecordedDialogue,
     layout_of,
     layouts,
@@ -94,8 +95,13 @@ class RecordedSource:
         """Return whether a real user took part in the dialogue of a case: the file does not name this case and trial."""
         return (case.id, trial) not in self.trajectories
 
-    def trajectory(self, case: Case, trial: int) -> Trajectory:
+    def trajectory(self, case: Case, trial: int, tools: Container[str] | None = None) -> Trajectory:
         """Return the recorded dialogue of a case, preceded by the case's query if the recording has none.
+
+        Args:
+            case: the case.
+            trial: counts from 1.
+            tools: the tools of the case. A call of another tool that runs an agent is left out, as the calls of that agent count; None: no call is.
 
         Raises:
             InfrastructureError: the file has none, or it is not clear which is the one.
@@ -104,6 +110,12 @@ class RecordedSource:
         if recorded is None:
             which = f"case {case.id}" if trial == 1 else f"trial {trial} of case {case.id}"
             raise InfrastructureError(f"no recorded trajectory of {which} in {self.file}{self._others()}")
+        if tools is not None:
+            turns = tuple(
+                turn.model_copy(update={"steps": tuple(step for step in turn.steps if not _delegates(step, tools))})
+                for turn in recorded.turns
+            )
+            recorded = recorded.model_copy(update={"turns": turns})
         if not recorded.turns or recorded.turns[0].role != "user":
             query = Turn(role="user", text=case.visible.query)
             return recorded.model_copy(update={"turns": (query, *recorded.turns)})
@@ -197,6 +209,11 @@ def recorded_dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory 
         yield from _published_lines(file, name)
     else:
         yield from _published_table(file, name)
+
+
+def _delegates(step: Step, tools: Container[str]) -> bool:
+    """Return whether a step is a call of a tool that runs another agent, and is none of the tools of a case."""
+    return step.provenance is not None and step.provenance.note == DELEGATES and step.tool not in tools
 
 
 # -- a saved run ---------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -102,7 +102,7 @@ def run_episode(
             and at the end. One that knows of no calls is ``tuple``. None: the agent has no tools but those of the sandbox, or tells of them itself.
     """
     if source.kind == "recorded":
-        return _recorded(case, source, trial)
+        return _recorded(case, source, trial, sandbox.tools)
     identity = identity or (kept and kept.session) or session_id(case, trial)
     if kept is not None:
         kept.session = identity
@@ -122,10 +122,10 @@ def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> 
     )
 
 
-def _recorded(case: Case, source: RecordedSource, trial: int) -> Trajectory:
+def _recorded(case: Case, source: RecordedSource, trial: int, tools: Container[str]) -> Trajectory:
     """Return the recorded dialogue of a case, with data read from the replies, up to the point where the case's user would end it."""
     try:
-        trajectory = source.trajectory(case, trial)
+        trajectory = source.trajectory(case, trial, tools)
     except MapsatError as error:
         return without_sandbox(case, source, str(error), trial=trial)
     if source.had_real_user(case, trial):

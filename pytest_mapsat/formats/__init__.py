@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from pytest_mapsat.interpreter import fetched
 
 if TYPE_CHECKING:
+    from .conventions import *
     from .files import *
+    from .layout import *
     from .messages import *
     from .otlp import *
     from .personal import *
@@ -22,8 +24,10 @@ else:
             "READ_ERRORS RawLine add_files content_digest limits open_bytes printable raise_for_problems read_bytes read_lines replacing "
             "require_file shown_path umask unreadable"
         ),
-        "messages": "ChatMessage Unknown data_of layout_of layouts read_messages result_of",
-        "otlp": "OtlpSpan spans_in",
+        "conventions": "OtlpSpan",
+        "layout": "layout_of layouts",
+        "messages": "ChatMessage Unknown data_of read_messages result_of",
+        "otlp": "spans_in",
         "personal": "PersonalData",
         "plain_data": (
             "DataPath DocumentLines LocatedDocument PlacedNoun TableRow append_lines check_columns document_of dotted json_elements "
@@ -35,6 +39,6 @@ else:
             "CardPlace Journal KeptRows begin_with is_complete_run is_journal lock_file read_cards read_journal read_run save_run "
             "scorecard_line starts_of with_attempt write_run"
         ),
-        "spans": "RecordedDialogue calls_in_spans read_spans",
+        "spans": "DELEGATES RecordedDialogue calls_in_spans read_spans",
     }
     __getattr__ = fetched(__name__, {module: names.split() for module, names in _NAMES.items()})

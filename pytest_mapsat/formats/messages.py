@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pytest_mapsat.model import RUN_SCHEMA, Json, JsonObject, Problem, SuiteError
+from pytest_mapsat.model import Json, JsonObject
 
-from .files import limits, read_lines
-from .otlp import looks_like_spans
-from .plain_data import decode, parse_json, parse_literal
+from .files import limits
+from .plain_data import parse_json, parse_literal
 
 #: What an instrumentation writes in the place of a value that it hides.
 HIDDEN = ("__REDACTED__", "<redacted>", "[REDACTED]")
@@ -53,11 +50,12 @@ class CallPart:
 
 @dataclass(frozen=True, slots=True)
 class ResultPart:
-    """A tool result in a message; ``value`` is UNKNOWN if it is missing."""
+    """A tool result in a message; ``value`` is UNKNOWN if it is missing, ``failed`` is whether it says that the tool failed."""
 
     id: str
     name: str
     value: Json | Unknown
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +164,7 @@ def _message(data: Json, role: str) -> Iterator[ChatMessage]:
         return
     text, calls, results, thoughts = _parts(data)
     if own == "tool" and not results:
-        results = [ResultPart(_id(data), _tool(data), UNKNOWN if text is None else _result(text))]
+        results = [ResultPart(_id(data), _tool(data), UNKNOWN if text is None else _result(text), _is_failed(data))]
     yield ChatMessage(own, text, tuple(calls), tuple(results), tuple(thoughts))
 
 
@@ -219,7 +217,7 @@ def _take_part(
         calls.append(_call(part))
     elif _folded(kind) in _RESULTS:
         value = next((part[key] for key in ("response", "result", "output", "content") if key in part), UNKNOWN)
-        results.append(ResultPart(_id(part), _tool(part), _result(value)))
+        results.append(ResultPart(_id(part), _tool(part), _result(value), _is_failed(part)))
     elif kind in _THOUGHTS or part.get("thought") is True:
         thoughts += [text] if text else []
     elif text:
@@ -263,8 +261,16 @@ def _joined_blocks(value: Json) -> Json:
     return value
 
 
-def result_of(value: Json) -> Json | Unknown:
-    """Return a tool's result from the recorded attributes of an instrumentation, unwrapped from the frameworks' message objects."""
+def _is_failed(data: JsonObject) -> bool:
+    """Return whether a result or its message says that the tool failed."""
+    return data.get("status") == "error" or True in (data.get("is_error"), data.get("isError"))
+
+
+def result_of(value: Json) -> tuple[Json | Unknown, bool]:
+    """Return a tool's result from the recorded attributes of an instrumentation, and whether it says that the tool failed.
+
+    It is unwrapped from the frameworks' message objects.
+    """
     data = data_of(value)
     if isinstance(data, dict) and data.keys() == {
         "output",
@@ -272,13 +278,13 @@ def result_of(value: Json) -> Json | Unknown:
     }:  # LangChain's callback, with what it was called with
         data = data["output"]
     if isinstance(data, dict) and data.keys() >= {"blocks", "tool_name"}:  # LlamaIndex
-        return _result(data["blocks"])
+        return _result(data["blocks"]), False
     wrapped = [data.get(wrapper) for wrapper in ("kwargs", "data")] if isinstance(data, dict) else []
     for message in (*wrapped, data):
         if isinstance(message, dict) and message.keys() >= {"content", "tool_call_id"}:
-            return _result(message["content"])
+            return _result(message["content"]), _is_failed(message)
     joined = UNKNOWN if isinstance(data, Unknown) else _joined_blocks(data)
-    return joined if joined is data else data_of(joined)
+    return joined if joined is data else data_of(joined), False
 
 
 def numbered(attributes: Mapping[str, Any], prefix: str) -> list[Json]:
@@ -306,46 +312,3 @@ def _as_list(tree: dict[str, Any]) -> Any:
     if data and all(key.isdecimal() and len(key) < 8 for key in data):  # noqa: PLR2004  no number of a message is longer
         return [data[key] for key in sorted(data, key=int)]
     return data
-
-
-# -- layouts of recorded files -----------------------------------------------------------------------------------------
-
-Layout = Literal["run", "lines", "table", "spans"]
-#: The first lines, and characters, that tell a layout.
-_PEEKED, _HEAD = 40, 200
-
-
-def layout_of(path: Path, name: str) -> Layout:
-    """Return the layout of a recorded file (``run``, ``lines``, ``spans`` or ``table``), judged by its first lines.
-
-    Args:
-        path: the file.
-        name: how messages name it.
-
-    Raises:
-        SuiteError: it cannot be read, or is empty.
-    """
-    begin = list(islice(read_lines(path, limits.RUN_BYTES, name), _PEEKED))
-    if not begin:
-        raise SuiteError(Problem(name, 0, "the file is empty", f"expected {layouts('JSON lines', ())}"))
-    first = begin[0]
-    text = decode(first.data, name, first.number)
-    head = (
-        text
-        if len(begin) == 1 or first.data.rstrip().endswith(b"}")
-        else b"".join(raw.data for raw in begin).decode(errors="replace")
-    )
-    if text.lstrip()[:1] in ("{", "[") and '"schema"' not in head[:_HEAD] and looks_like_spans(head):
-        return "spans"
-    if not text.lstrip().startswith("{"):
-        return "table"
-    try:
-        return "run" if "schema" in parse_json(text, depth=limits.RUN_DEPTH) else "lines"
-    except ValueError:  # a run goes over many lines; the reader of runs says what is wrong with anything else
-        return "run"
-
-
-def layouts(lines: str, columns: Sequence[str]) -> str:
-    """Return a description of the supported layouts, for error messages; ``lines``: the content of a line; ``columns``: those of a table."""
-    table = f"a CSV with the columns {', '.join(columns)}" if columns else "a CSV"
-    return f'a saved run ("schema": "{RUN_SCHEMA}"), {lines}, OTLP JSON ("resourceSpans"), or {table}'

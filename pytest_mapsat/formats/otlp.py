@@ -10,13 +10,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, shown
 
+from .conventions import OtlpSpan, kind_of
 from .files import RawLine, limits, read_lines
 from .plain_data import decode, located_json, parse_json
 
@@ -49,41 +49,6 @@ _SECOND = 1_000_000_000
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class OtlpSpan:
-    """One OpenTelemetry span, with the attributes that concern conversations.
-
-    Attributes:
-        trace: the id of its trace, as the file has it.
-        id: its own.
-        parent: that of the span it stands in; empty for a root.
-        name: what it is called.
-        start: nanoseconds since 1970; 0 where it is not told.
-        end: likewise.
-        failed: whether its status is an error.
-        attributes: those that say something of a conversation, by dotted names.
-        events: names and attributes of its events.
-        line: where it stands in the file.
-        again: a line on which a span of the same id stands once more; 0: none.
-    """
-
-    trace: str
-    id: str
-    parent: str
-    name: str
-    start: int
-    end: int
-    failed: bool
-    attributes: JsonObject
-    events: tuple[tuple[str, JsonObject], ...]
-    line: int
-    again: int = 0
-
-    def first(self, names: Iterable[str]) -> Json:
-        """Return the first non-empty attribute under one of these names; None if all are empty or missing."""
-        return next((self.attributes[name] for name in names if self.attributes.get(name) not in (None, "")), None)
-
-
 class Gathered(NamedTuple):
     """The spans of one conversation by start time, with its case, trial and session if the spans have them."""
 
@@ -112,7 +77,7 @@ def gather_spans(path: Path, name: str) -> Iterator[Gathered]:
     with closing(connect("", isolation_level=None)) as database:  # a file without a name, gone when it is closed
         database.executescript(
             "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN;"
-            "CREATE TABLE span(seq INTEGER PRIMARY KEY, trace, id, parent, start, line, case_, session, again DEFAULT 0, body, UNIQUE(trace, id));"
+            "CREATE TABLE span(seq INTEGER PRIMARY KEY, trace, id, parent, start, line, case_, session, tool, again DEFAULT 0, body, UNIQUE(trace, id));"
         )
         count = sum(_insert(database, span) for span in _spans(path, name))
         if not count:
@@ -160,9 +125,10 @@ def _insert(database: Connection, span: OtlpSpan) -> int:
     case, trial = span.attributes.get(CASE), span.attributes.get(TRIAL, 1)
     case = f"{case}\n{trial if str(trial).isdecimal() else 1}" if isinstance(case, str) and case else ""
     session = str(span.first(_SESSIONS) or "")
-    row = (span.trace, span.id, span.parent, span.start, span.line, case, session, json.dumps(body))
+    tool = kind_of(span) == "tool"
+    row = (span.trace, span.id, span.parent, span.start, span.line, case, session, tool, json.dumps(body))
     kept = database.execute(
-        "INSERT OR IGNORE INTO span(trace, id, parent, start, line, case_, session, body) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO span(trace, id, parent, start, line, case_, session, tool, body) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
         row,
     )
     if not kept.rowcount:
@@ -171,14 +137,20 @@ def _insert(database: Connection, span: OtlpSpan) -> int:
 
 
 def _inherit(database: Connection, trace: str) -> None:
-    """Give spans without a case or session the values of the nearest enclosing span, or the only values in the trace."""
-    rows = database.execute("SELECT id, parent, case_, session FROM span WHERE trace = ?", (trace,)).fetchall()
+    """Give spans without a case or session the values of the nearest enclosing span, or the only values in the trace.
+
+    An agent that a tool runs begins a session of its own in some frameworks; below a tool, a span has the values of the tool.
+    """
+    rows = database.execute("SELECT id, parent, case_, session, tool FROM span WHERE trace = ?", (trace,)).fetchall()
+    parents: dict[str, str] = {row[0]: row[1] for row in rows}
+    inside = _below({row[0] for row in rows if row[4]}, parents)
     for place, column in ((2, "case_"), (3, "session")):
-        own: dict[str, str] = {row[0]: row[place] for row in rows}
+        told: dict[str, str] = {row[0]: row[place] for row in rows}
+        own = {span: "" if span in inside else value for span, value in told.items()}
+        own = own if any(own.values()) else told
         values = {value for value in own.values() if value}
         if not values:
             continue
-        parents: dict[str, str] = {row[0]: row[1] for row in rows}
         alone = values.pop() if len(values) == 1 else ""
         inherited: dict[str, str] = {}  # each span is passed once, however deep the spans stand in each other
         for span in own:
@@ -190,6 +162,21 @@ def _inherit(database: Connection, trace: str) -> None:
             inherited |= dict.fromkeys(below, value)
         changes = ((value, trace, span) for span, value in inherited.items() if value)
         database.executemany(f"UPDATE span SET {column} = ? WHERE trace = ? AND id = ?", changes)  # noqa: S608  a name of ours
+
+
+def _below(tools: set[str], parents: Mapping[str, str]) -> set[str]:
+    """Return the spans that have one of some spans around them; ``parents``: the parent of each span of a trace."""
+    known: dict[str, bool] = {}
+    for span in parents if tools else ():
+        way: dict[str, None] = {}
+        while span in parents and span not in known and span not in way:
+            way[span] = None
+            span = parents[span]  # noqa: PLW2901  one step up
+        inside = known.get(span, False) or span in tools
+        for passed in reversed(way):
+            known[passed] = inside
+            inside = inside or passed in tools
+    return {span for span, inside in known.items() if inside}
 
 
 # -- from text to spans -------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,17 +23,38 @@ from pytest_mapsat.model import (
     status_of,
 )
 
+from .conventions import (
+    AGENT,
+    ARGUMENTS,
+    CALL_ID,
+    COST,
+    INSTRUCTIONS,
+    RESULT,
+    TOKENS_IN,
+    TOKENS_OUT,
+    TOOL,
+    USER,
+    OtlpSpan,
+    kind_of,
+    messages_in,
+    messages_out,
+    object_of,
+    tells,
+    tools_in,
+)
 from .files import limits
-from .messages import UNKNOWN, CallPart, ChatMessage, Unknown, arguments_of, data_of, numbered, read_messages, result_of
-from .otlp import Gathered, OtlpSpan, gather_spans
+from .messages import UNKNOWN, CallPart, ChatMessage, ResultPart, Unknown, arguments_of, read_messages, result_of
+from .otlp import Gathered, gather_spans
 from .plain_data import is_deeper, noun_from, parse_json
 
 #: What our own spans tell besides: JSON objects of the fields of a step, a turn and a trajectory that no convention has a name for.
 OWN_CALL, OWN_TURN, OWN_EPISODE = "mapsat.call", "mapsat.turn", "mapsat.episode"
+#: The note of a call whose tool runs another agent, the calls of which count instead where the case has no such tool.
+DELEGATES = "runs another agent"
 #: The tools by which frameworks take an agent's last words: not the agent's own, where what they were given is the reply.
 _FINAL, _FINAL_TOOLS = "final_result", ("final_result", "final_answer")
 #: A call by which one agent hands the user over to another: its name, and what it gives.
-_HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back)?_to_(.+)")
+_HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back)?[_ ]to[_ ](.+)")
 _HANDED_OVER = re.compile(r"(?:successfully )?(?:transferr|hand|delegat)ed (?:back |over |off )*to\b", re.IGNORECASE)
 _CAPTURE = "let the instrumentation record contents on spans (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY, or true), and export again"
 _NOTES = 20
@@ -115,6 +137,7 @@ class _Call:
     """A tool call that is being assembled from spans and messages.
 
     ``span``: the one that tells it; ``failed``: whether that ended as an error; ``executed``: whether it is of the tool, and not a message's alone.
+    ``delegates``: whether an agent runs inside the tool.
     ``own``: what our own spans tell besides, as the fields of a step.
     """
 
@@ -125,6 +148,7 @@ class _Call:
     result: Json | Unknown = UNKNOWN
     failed: bool = False
     executed: bool = False
+    delegates: bool = False
     own: JsonObject = field(default_factory=dict)
 
 
@@ -157,6 +181,9 @@ class _SpanReader:
         self._own: JsonObject = {}
         self._users: list[str] = []
         self._top = ("", "")
+        #: Whether the last output was a reply, and the first span after one that lacks the messages to the model, and so what the user may have said.
+        self._replied = False
+        self._unheard: OtlpSpan | None = None
         self._executed: dict[tuple[str, str], _Call] = {}
         #: The outermost agents that have a span of a model with its output.
         self._speaking: set[tuple[str, str]] = set()
@@ -184,6 +211,9 @@ class _SpanReader:
             self._own = self._own or object_of(span.attributes.get(OWN_EPISODE))
         if not self._own:
             self._leave_out_handoffs()
+        for place in {above for key, kind in self._kinds.items() if kind == "agent" for above in self._upwards(*key)}:
+            if place in self._executed:
+                self._executed[place].delegates = True
         for turn in self._own.pop("after", ()):
             self.turns.append(_Turn("user", text=str(turn.get("text", "")), own=object_of(turn)))
         self._finish()
@@ -221,10 +251,12 @@ class _SpanReader:
         )
 
     def _why_unjudgeable(self, place: str) -> str:
-        """Return why the conversation cannot be judged (a reply is missing); empty if it can."""
+        """Return why the conversation cannot be judged (a reply, or what it answers, is missing); empty if it can."""
         replies = [turn for turn in self.turns if turn.role == "agent"]
         if untold := next((turn for turn in replies if turn.text is None), None):
             return f"the reply of {_place(untold.span)} is missing: {_CAPTURE}"
+        if self._unheard:
+            return f"what the user said before the reply of {_place(self._unheard)} is missing: {_CAPTURE}"
         return "" if replies else f"no span of the conversation of {place} has a reply"
 
     def _leave_out_handoffs(self) -> None:
@@ -297,10 +329,12 @@ class _SpanReader:
         system = "\n".join(message.text for message in heard if message.role == "system" and message.text)
         self._instructions = self._instructions or system
         if not inner:
+            if self._replied and not any(map(tells, heard)):
+                self._unheard = self._unheard or span
             self._read_user_messages(heard, span)
         for message in heard:
             for result in message.results:
-                self._answer(result.id, result.name, result.value)
+                self._answer(result)
         if self.turns or not inner:
             self._read_output(span, inner=inner)
 
@@ -344,8 +378,9 @@ class _SpanReader:
             turn.thoughts += [] if inner else message.thoughts
         texts = [message.text for message in messages or () if message.role == "assistant" and message.text]
         if not inner and messages is not None:
-            reply = texts[-1] if texts else turn.text if any(message.calls for message in messages) else ""
-            turn.text, turn.span = reply, span
+            blank = "" if not messages or any(message.text == "" for message in messages) else None
+            reply = texts[-1] if texts else turn.text if any(message.calls for message in messages) else blank
+            turn.text, turn.span, self._replied = reply, span, not any(message.calls for message in messages)
         elif not inner and self._top_of(span) in self._speaking:
             turn.text = None  # a later reply, whose words are missing
         turn.span = turn.span or span
@@ -385,7 +420,9 @@ class _SpanReader:
             )
             if turn.usage.input_tokens is None and turn.usage.output_tokens is None:
                 self._spend(turn, span)
-            turn.output = object_of(span.attributes.get(_FINAL)) or turn.output
+            if data := object_of(span.attributes.get(_FINAL)):
+                turn.output, words = data, data.get("text")
+                turn.text = words if isinstance(words, str) else turn.text or json.dumps(data, ensure_ascii=False)
             turn.calls = [call for call in turn.calls if not _is_reply(call, turn)]
 
     def _belongs(self, turn: _Turn, top: tuple[str, str]) -> bool:
@@ -434,7 +471,8 @@ class _SpanReader:
         results = [span.attributes[name] for name in RESULT if name in span.attributes]
         in_events = map(event_values.get, (("gen_ai.choice", "message"), ("gen_ai.tool.message", "content")))
         results += [part for part in in_events if part is not None]
-        value = result_of(results[0]) if results else UNKNOWN
+        value, failed = result_of(results[0]) if results else (UNKNOWN, False)
+        call.failed |= failed
         if call.own and results:
             value = _exact(results[0])
         if not isinstance(value, Unknown):
@@ -456,11 +494,11 @@ class _SpanReader:
         """Return an iterator over all calls so far."""
         return (call for turn in self.turns for call in turn.calls)
 
-    def _answer(self, call_id: str, name: str, value: Json | Unknown) -> None:
+    def _answer(self, result: ResultPart) -> None:
         """Set the result of a call from a message to the model, if the call has none yet."""
         unanswered = [call for call in self._calls() if isinstance(call.result, Unknown)]
-        if (call := _first_of(unanswered, call_id, name)) is not None:
-            call.result = value
+        if (call := _first_of(unanswered, result.id, result.name)) is not None:
+            call.result, call.failed = result.value, call.failed or result.failed
 
 
 def _first_of(calls: Iterable[_Call], call_id: str, name: str) -> _Call | None:
@@ -509,7 +547,8 @@ def _step(call: _Call, name: str) -> Step:
     status = "error" if call.failed else status_of(parts["result"]) if "result" in parts else "unknown"
     unknown = [part for part in ("arguments", "result") if part not in parts] + ([] if own else ["changed"])
     fields = {"kind": "call", "id": call.id, "tool": call.name, "status": status, "unknown": unknown, **parts, **own}
-    return noun_from(Step, fields, name, call.span.line).model_copy(update={"provenance": Provenance(kind="recorded")})
+    provenance = Provenance(kind="recorded", note=DELEGATES if call.delegates else "")
+    return noun_from(Step, fields, name, call.span.line).model_copy(update={"provenance": provenance})
 
 
 def _is_reply(call: _Call, turn: _Turn) -> bool:
@@ -528,6 +567,8 @@ def _folded(name: str) -> str:
 
 def _is_handoff(call: _Call, agents: set[str]) -> bool:
     """Return whether a call hands over to another agent, judged by its name and by an agent named in its arguments or result."""
+    if isinstance(call.result, dict) and call.result.keys() >= {"graph", "update", "resume", "goto"}:
+        return bool(call.result["goto"])  # LangGraph's Command
     handoff = _HANDOFF.fullmatch(call.name)
     if handoff is None:
         return False
@@ -556,180 +597,3 @@ def _sum(so_far: float | None, more: Json, *, whole: bool = False) -> Any:
     if whole and more != int(more):
         return so_far
     return (so_far or 0) + (int(more) if whole else more)
-
-
-# -- what attributes of spans are called, by convention ----------------------------------------------------------------
-
-Kind = Literal["agent", "chat", "tool", "other"]
-
-#: Attributes that say what a span is of, with their values.
-_KINDS: dict[str, dict[str, Kind]] = {
-    "gen_ai.operation.name": {
-        "chat": "chat", "text_completion": "chat", "generate_content": "chat", "completion": "chat", "responses": "chat",
-        "invoke_agent": "agent", "invoke_workflow": "agent", "execute_tool": "tool",
-    },
-    "openinference.span.kind": {"LLM": "chat", "AGENT": "agent", "TOOL": "tool", "CHAIN": "other"},
-    "traceloop.span.kind": {"tool": "tool", "agent": "agent", "workflow": "agent"},
-    "langfuse.observation.type": {"generation": "chat", "agent": "agent", "tool": "tool"},
-    "langsmith.span.kind": {"llm": "chat", "tool": "tool"},
-    "ai.operationId": {
-        "ai.generateText": "agent", "ai.streamText": "agent", "ai.generateText.doGenerate": "chat", "ai.streamText.doStream": "chat", "ai.toolCall": "tool",
-    },
-    "llm.request.type": {"chat": "chat", "completion": "chat"},
-}  # fmt: skip
-#: Where the parts stand, the first that is there; the last ones are whatever the framework took for input and output.
-_VALUES_IN, _VALUES_OUT = (
-    (
-        "input.value",
-        "ai.prompt",
-        "traceloop.entity.input",
-        "langfuse.observation.input",
-        "gcp.vertex.agent.llm_request",
-    ),
-    ("output.value", "traceloop.entity.output", "langfuse.observation.output", "gcp.vertex.agent.llm_response"),
-)
-_MESSAGES_IN = ("gen_ai.input.messages", "ai.prompt.messages", "gen_ai.prompt")
-_MESSAGES_OUT = ("gen_ai.output.messages", "gen_ai.completion")
-_NUMBERED_IN, _NUMBERED_OUT = ("llm.input_messages", "gen_ai.prompt"), ("llm.output_messages", "gen_ai.completion")
-TOOL = ("gen_ai.tool.name", "tool.name", "tool_call.function.name", "ai.toolCall.name", "traceloop.entity.name")
-CALL_ID = ("gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id")
-ARGUMENTS = (
-    "gen_ai.tool.call.arguments", "tool_call.function.arguments", "tool_arguments", "ai.toolCall.args", "gcp.vertex.agent.tool_call_args", *_VALUES_IN,
-)  # fmt: skip
-RESULT = (
-    "gen_ai.tool.call.result",
-    "tool_response",
-    "ai.toolCall.result",
-    "gcp.vertex.agent.tool_response",
-    *_VALUES_OUT,
-)
-TOKENS_IN = (
-    "gen_ai.usage.input_tokens",
-    "gen_ai.usage.prompt_tokens",
-    "llm.token_count.prompt",
-    "ai.usage.promptTokens",
-)
-TOKENS_OUT = (
-    "gen_ai.usage.output_tokens",
-    "gen_ai.usage.completion_tokens",
-    "llm.token_count.completion",
-    "ai.usage.completionTokens",
-)
-INSTRUCTIONS = ("gen_ai.system_instructions",)
-_TOOLS, _NUMBERED_TOOLS = ("gen_ai.tool.definitions", "ai.prompt.tools"), ("llm.tools", "llm.request.functions")
-USER = ("user.id", "enduser.id")
-AGENT = ("gen_ai.agent.name", "agent.name", "agent_name", "graph.node.id")
-COST = ("gen_ai.usage.cost", "llm.cost.total", "operation.cost")
-
-
-def kind_of(span: OtlpSpan) -> Kind:
-    """Return the kind of a span, from the first convention that defines it; ``other`` if no convention does."""
-    for name, kinds in _KINDS.items():
-        kind = kinds.get(str(span.attributes.get(name, "")))
-        if kind is not None:
-            return kind
-    numbered_in = ("gen_ai.prompt.", "llm.input_messages.")
-    if span.name == "call_llm" or any(name.startswith(numbered_in) for name in span.attributes):
-        return "chat"
-    if span.first(CALL_ID) or span.name.startswith("execute_tool ") or span.attributes.get("tool_arguments"):
-        return "tool"
-    return "agent" if span.name.startswith("invoke_agent") or "pydantic_ai.all_messages" in span.attributes else "other"
-
-
-def messages_in(span: OtlpSpan) -> list[ChatMessage] | None:
-    """Return the input messages of a model's or agent's span; None if the span does not contain them."""
-    return _messages(span, "user", _NUMBERED_IN, _MESSAGES_IN, _VALUES_IN)
-
-
-def messages_out(span: OtlpSpan) -> list[ChatMessage] | None:
-    """Return the output messages of a model's or agent's span; None if the span does not contain them."""
-    return _messages(span, "assistant", _NUMBERED_OUT, _MESSAGES_OUT, _VALUES_OUT)
-
-
-def _messages(
-    span: OtlpSpan, role: str, prefixes: Sequence[str], names: Sequence[str], values: Sequence[str]
-) -> list[ChatMessage] | None:
-    """Return a span's messages from the first convention that has them, or None; ``role``: the default role of a message."""
-    for prefix in prefixes:
-        if listed := numbered(span.attributes, prefix):
-            return _fuller(read_messages(listed, role), span.first(values), role)
-    if (value := span.first(names)) is not None:
-        return read_messages(value, role)
-    if role == "assistant" and not span.attributes.keys().isdisjoint(("ai.response.text", "ai.response.toolCalls")):
-        text = span.attributes.get("ai.response.text") or ""
-        calls = objects_of(span.attributes.get("ai.response.toolCalls"))
-        return read_messages([{"role": role, "content": text, "tool_calls": calls}], role)
-    if messages := [message for of, message in _events(span) if of == role]:
-        return messages
-    value = span.first(values)
-    return None if value is None else read_messages(value, role, loose=kind_of(span) != "chat")
-
-
-def _fuller(listed: list[ChatMessage] | None, value: Json, role: str) -> list[ChatMessage] | None:
-    """Return the numbered messages, or the messages of the whole value if only those are without empty members."""
-    if listed is not None and all(map(_tells, listed)):
-        return listed
-    whole = None if value is None else read_messages(value, role, loose=False)
-    return whole if whole and all(map(_tells, whole)) else listed
-
-
-def _tells(message: ChatMessage) -> bool:
-    """Return whether a message has text, calls or results."""
-    return bool(message.text or message.calls or message.results)
-
-
-def tools_in(span: OtlpSpan) -> list[JsonObject]:
-    """Return the tool schemas in a model's or agent's span, in their vendors' forms."""
-    listed = objects_of(span.first(_TOOLS))
-    for prefix in _NUMBERED_TOOLS:
-        listed += [object_of(tool) for tool in numbered(span.attributes, prefix)]
-    wrapped = [
-        object_of(tool.get("tool.json_schema", object_of(tool.get("tool")).get("json_schema"))) for tool in listed
-    ]
-    return [inner or tool for inner, tool in zip(wrapped, listed, strict=True)]
-
-
-#: Events that are a message each; and the attributes of others in which messages stand, those before a reply and the reply's own.
-_SENT = re.compile(r"gen_ai\.(user|system|assistant|tool)\.message")
-_OF_EVENTS = (
-    ("user", "gen_ai.prompt"),
-    ("user", "gen_ai.input.messages"),
-    ("assistant", "gen_ai.completion"),
-    ("assistant", "gen_ai.output.messages"),
-)
-
-
-def _events(span: OtlpSpan) -> Iterator[tuple[str, ChatMessage]]:
-    """Yield the messages in a span's events, after ``assistant`` for a reply or ``user`` for an earlier message."""
-    listed = [(name, attributes) for name, attributes in span.events]
-    listed += [(str(event.get("event.name", "")), event) for event in objects_of(span.attributes.get("events"))]
-    for name, attributes in listed:
-        body = {**attributes, **object_of(attributes.get("gen_ai.event.content"))}
-        body |= {
-            key: blocks
-            for key in ("content", "message")
-            if isinstance(body.get(key), str) and (blocks := objects_of(body[key]))
-        }
-        if isinstance(body.get("tool_calls"), str):
-            body["tool_calls"] = objects_of(body["tool_calls"])
-        values = [(role, attributes.get(place)) for role, place in _OF_EVENTS]
-        if name == "gen_ai.choice":
-            inner = body.get("message")
-            body = object_of(inner) or ({"content": inner} if isinstance(inner, (str, list)) else body)
-            values = [("assistant", [{**body, "role": "assistant"}])]
-        elif sent := _SENT.fullmatch(name):
-            values = [("user", [{**body, "role": sent[1]}])]
-        for role, value in values:
-            yield from ((role, message) for message in read_messages(value, role) or ())
-
-
-def object_of(value: Json) -> JsonObject:
-    """Return a value, or the value of a JSON text, as an object; empty if it is not an object."""
-    data = data_of(value)
-    return dict(data) if isinstance(data, dict) else {}
-
-
-def objects_of(value: Json) -> list[JsonObject]:
-    """Return the objects in a list, or in a list in JSON text; empty if the value is not a list."""
-    data = data_of(value)
-    return [member for member in data if isinstance(member, dict)] if isinstance(data, list) else []

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 import time
-from zipfile import ZipFile
+from zipfile import ZipFile, ZipInfo
 
 import pytest
 from saved_runs import card, run_text
@@ -192,7 +192,9 @@ class TestReplacing:
 )
 def test_a_zip_archive_is_named_with_what_it_is(tmp_path, member, kind, hint):
     with ZipFile(tmp_path / "t", "w") as archive:
-        archive.writestr(member, "{}")
+        archive.writestr(
+            ZipInfo(member), "{}"
+        )  # of 1980: the time of some minutes of the day has a line feed in its bytes
     with pytest.raises(SuiteError, match=f"t: is {re.escape(kind)}.*, expected UTF-8 text.*{hint}"):
         list(read_csv(tmp_path / "t", ["a"]))
 

@@ -17,7 +17,7 @@ from xml.etree import ElementTree as ET
 ROOT = Path(__file__).resolve().parents[2]
 #: Group of dependencies in pyproject.toml, and the test files that it is for.
 GROUPS = {
-    "frameworks": ("langgraph", "openai_agents", "pydantic_ai"),
+    "frameworks": ("langgraph", "openai_agents", "pydantic_ai", "recorded_and_live"),
     "more-frameworks": ("agent_framework", "llama_index"),
     "google-adk": ("google_adk",),
     "smolagents": ("smolagents",),

@@ -1,0 +1,54 @@
+"""Layouts of files with recorded dialogues, judged by how the files begin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from pytest_mapsat.model import RUN_SCHEMA, Problem, SuiteError
+
+from .files import limits, read_lines
+from .otlp import looks_like_spans
+from .plain_data import decode, parse_json
+
+Layout = Literal["run", "lines", "table", "spans"]
+#: The first lines, and characters, that tell a layout.
+_PEEKED, _HEAD = 40, 200
+
+
+def layout_of(path: Path, name: str) -> Layout:
+    """Return the layout of a recorded file (``run``, ``lines``, ``spans`` or ``table``), judged by its first lines.
+
+    Args:
+        path: the file.
+        name: how messages name it.
+
+    Raises:
+        SuiteError: it cannot be read, or is empty.
+    """
+    begin = list(islice(read_lines(path, limits.RUN_BYTES, name), _PEEKED))
+    if not begin:
+        raise SuiteError(Problem(name, 0, "the file is empty", f"expected {layouts('JSON lines', ())}"))
+    first = begin[0]
+    text = decode(first.data, name, first.number)
+    head = (
+        text
+        if len(begin) == 1 or first.data.rstrip().endswith(b"}")
+        else b"".join(raw.data for raw in begin).decode(errors="replace")
+    )
+    if text.lstrip()[:1] in ("{", "[") and '"schema"' not in head[:_HEAD] and looks_like_spans(head):
+        return "spans"
+    if not text.lstrip().startswith("{"):
+        return "table"
+    try:
+        return "run" if "schema" in parse_json(text, depth=limits.RUN_DEPTH) else "lines"
+    except ValueError:  # a run goes over many lines; the reader of runs says what is wrong with anything else
+        return "run"
+
+
+def layouts(lines: str, columns: Sequence[str]) -> str:
+    """Return a description of the supported layouts, for error messages; ``lines``: the content of a line; ``columns``: those of a table."""
+    table = f"a CSV with the columns {', '.join(columns)}" if columns else "a CSV"
+    return f'a saved run ("schema": "{RUN_SCHEMA}"), {lines}, OTLP JSON ("resourceSpans"), or {table}'
