@@ -41,6 +41,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--proofs", action="store_true", help="run the long proofs, and what tries generated input with all examples"
     )
+    parser.addoption(
+        "--proofs-share",
+        metavar="K/N",
+        type=_share,
+        default=(1, 1),
+        help="with --proofs: of the proofs that repeat a kind, and of what tries generated input, run the Kth of N parts only",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -50,19 +57,28 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["COLUMNS"] = "80"  # what is printed, also by processes that tests start, is as wide everywhere
     config.addinivalue_line("markers", "thorough: runs under --thorough only")
     config.addinivalue_line("markers", "cold: starts interpreters that have imported nothing")
-    config.addinivalue_line("markers", "long_proof: many simulated runs, mutants or pages; runs under --proofs only")
+    config.addinivalue_line(
+        "markers",
+        "long_proof(repeats=False): many simulated runs, mutants or pages; runs under --proofs only."
+        " repeats: others of its kind show the same on other data",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     proofs, thorough = config.getoption("--proofs"), config.getoption("--thorough")
+    part, parts = config.getoption("--proofs-share")
+    repeated = [item for item in items if _repeats(item)]
+    of_other_parts = {item for at, item in enumerate(repeated) if at % parts != part - 1} if proofs else set()
     left_out = [
         item
         for item in items
         if (item.get_closest_marker("thorough") and not thorough)
         or (item.get_closest_marker("long_proof") and not proofs)
         or (proofs and not item.get_closest_marker("long_proof") and not _tries_generated_input(item))
+        or item in of_other_parts
     ]
-    kept = [item for item in items if item not in left_out]
+    gone = set(left_out)
+    kept = [item for item in items if item not in gone]
     # The library of models takes seconds to import: the tests that need it come first, and so to one worker.
     items[:] = sorted(kept, key=lambda item: "litellm" not in getattr(item, "fixturenames", ()))
     if left_out:
@@ -73,6 +89,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     with limited(_LONGEST_PROOF if item.config.getoption("--proofs") else _LONGEST):
         return (yield)
+
+
+def _share(text: str) -> tuple[int, int]:
+    """Read ``K/N``. Raises ValueError."""
+    part, parts = map(int, text.split("/"))
+    if not 1 <= part <= parts:
+        raise ValueError(text)
+    return part, parts
+
+
+def _repeats(item: pytest.Item) -> bool:
+    """Return whether a proof shows on other data what others of its kind show; what tries generated input does so every day, with fewer examples."""
+    proof = item.get_closest_marker("long_proof")
+    return proof.kwargs.get("repeats", False) if proof else _tries_generated_input(item)
 
 
 def _tries_generated_input(item: pytest.Item) -> bool:

@@ -344,18 +344,27 @@ def test_an_outing_is_answered_by_both_walks_and_not_by_one(tmp_path, language, 
 
 
 def test_a_written_query_that_tells_too_much_or_asks_for_more_gives_way_to_a_wording(tmp_path):
-    scene = next(scene for scene in scenes_of(SMALL)[1] if scene.language == "en" and scene.kind.family == "place")
-    word = " ".join(plan_data()["needs"][name]["words"]["en"][0] for name in scene.kind.needs)
-    kept = f"Anything you would pick near {scene.spot}?"
-    assert fits(kept, scene)
-    for query in (f"{kept} {word}, you know.", f"{kept} First this, then a pub.", f"{kept} Which road do I take?"):
-        assert not fits(query, scene)
-        path = tmp_path / "queries.jsonl"
-        path.write_text(json.dumps({"case": scene.id, "query": query}) + "\n", encoding="utf-8")
-        (dest := tmp_path / f"suite{len(list(tmp_path.iterdir()))}").mkdir()
-        build_suite(BuildRequest(seed=3, cases=30, queries=path), dest)
-        case = next(case for case in cases_of(dest) if case["id"] == scene.id)
-        assert (case["visible"]["query"] == query, case["attributes"]["query"]) == (False, "worded")
+    scenes = [
+        scene for scene in scenes_of(SMALL)[1] if (scene.language, scene.kind.family, scene.goal) == ("en", "place", {})
+    ]
+    written = {}
+    for scene, more in zip(
+        scenes, ("{words}, you know.", "First this, then a pub.", "Which road do I take?"), strict=False
+    ):
+        words = " ".join(plan_data()["needs"][name]["words"]["en"][0] for name in scene.kind.needs)
+        kept = f"Anything you would pick near {scene.spot}?"
+        assert fits(kept, scene)
+        written[scene.id] = f"{kept} {more.format(words=words)}"
+        assert not fits(written[scene.id], scene)
+    assert len(written) == 3
+    path = tmp_path / "queries.jsonl"
+    lines = (json.dumps({"case": name, "query": query}) for name, query in written.items())
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (dest := tmp_path / "suite").mkdir()
+    build_suite(BuildRequest(seed=3, cases=30, queries=path), dest)
+    cases = {case["id"]: case for case in cases_of(dest)}
+    for name, query in written.items():
+        assert (cases[name]["visible"]["query"] == query, cases[name]["attributes"]["query"]) == (False, "worded")
 
 
 def test_a_written_query_that_goes_elsewhere_gives_way_too():

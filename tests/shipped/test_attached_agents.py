@@ -18,7 +18,10 @@ FUNCTION = "shipped_agents.considerate:agent"
 #: All cases under --proofs, and some of every folder otherwise. Each episode of a program starts a process: a third of them shows it.
 FEW = sorted(ALL)[::10]
 CASES, CASES_OF_PROGRAMS = (
-    [pytest.param(name, marks=() if name in FEW else pytest.mark.long_proof) for name in sorted({*FEW, *names})]
+    [
+        pytest.param(name, marks=() if name in FEW else pytest.mark.long_proof(repeats=True))
+        for name in sorted({*FEW, *names})
+    ]
     for names in (sorted(ALL), sorted(ALL)[::3])
 )
 OVER_MCP = pytest.mark.skipif(bool(missing_extra()), reason=missing_extra() or "the extra mcp is installed")
