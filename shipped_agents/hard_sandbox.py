@@ -94,8 +94,7 @@ class Desk:
 
     def send_message(self, uid: str, to: str, text: str) -> Json:
         """Send a message to a contact or a place."""
-        profile = self._users.get(uid)
-        contacts = [contact["name"] for contact in (profile or {}).get("contacts", ())]
+        contacts = [contact["name"] for contact in self._users[uid]["contacts"]]
         if to not in contacts and to not in self._state["places"]:
             raise Refused("there is no such contact or place", to=to)
         messages = self._state["messages"]

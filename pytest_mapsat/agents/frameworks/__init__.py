@@ -29,7 +29,6 @@ from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_erro
 from .watched import unwatch as unwatch
 from .watched import watch as watch
 
-
 #: As many as the calls of tools that a reply may make.
 _MOST_RUNS = 200
 
