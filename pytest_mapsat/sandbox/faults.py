@@ -13,7 +13,7 @@ from time import sleep
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import waiting
-from pytest_mapsat.model import Case, Json, JsonObject, Provenance, RowChange, StepStatus, Tool, ToolFault, tool_name
+from pytest_mapsat.model import Case, Json, JsonObject, Provenance, StepStatus, ToolFault, tool_name
 
 from .resolver import SandboxAnswer
 
@@ -42,25 +42,18 @@ class FaultySandbox:
         anew: makes the sandbox of the case's start, for stale answers.
 
     Attributes:
+        tools: the tools by name.
+        setup: the changes made to rows while the other sandbox was made.
         pausing: whether a late answer is being waited for, as the case has it.
     """
 
     def __init__(self, case: Case, inner: Sandbox, anew: Callable[[], Sandbox]) -> None:
+        self.tools, self.setup = inner.tools, inner.setup
         self._faults = case.world.faults
         self._inner = inner
         self._anew = anew
         self._calls: Counter[str] = Counter()
         self.pausing = False
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """Return the tools by name."""
-        return self._inner.tools
-
-    @property
-    def setup(self) -> tuple[RowChange, ...]:
-        """Return the changes made to rows during the creation of the sandbox."""
-        return self._inner.setup
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
         """Answer a call; an agent's mistake gives an error answer, never an exception."""
