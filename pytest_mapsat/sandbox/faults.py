@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from time import sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import Case, Json, JsonObject, Provenance, StepStatus, ToolFault, tool_name
@@ -54,6 +54,11 @@ class FaultySandbox:
         self._anew = anew
         self._calls: Counter[str] = Counter()
         self.pausing = False
+
+    @property
+    def events(self) -> Any:
+        """Return the events of the other sandbox, which come after its calls; None if it has none."""
+        return getattr(self._inner, "events", None)
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
         """Answer a call; an agent's mistake gives an error answer, never an exception."""
