@@ -308,15 +308,13 @@ _TABLE = (
     Option(
         "faults",
         "LIST",
-        "run each case again with a fault in the first call of each of its tools: timeout, server_error, rate_limit, refused, slow, empty, cut, stale, lost_reply, "
-        "several by comma, or all of them but slow",
+        "run each case again with the first call of each tool failing: timeout, lost_reply or others, by comma, or all",
         changes="run",
     ),
     Option(
         "manners",
         "LIST",
-        "run each case again with a user of each manner that suits its script: terse, rambling, impatient, changes_mind, corrects, other_first, misspells, mixes, "
-        "wrong_figure, several by comma, or all of them",
+        "run each case again in each manner that suits its user: terse, rambling or others, by comma, or all",
         changes="run",
     ),
     Option("shard", "I/N", "run one part of the cases, such as 2/8; mapsat merge joins the parts", changes="run"),

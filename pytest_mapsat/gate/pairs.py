@@ -224,7 +224,7 @@ class PairTable:
 
 
 def recoveries(cards: Iterable[Scorecard], metric: str) -> dict[str, Aggregate]:
-    """Return the recovery of variants by what varies and its kind (``fault timeout``), and of all kinds together (``fault``) where there are several.
+    """Return the recovery of variants by attribute and kind (``fault timeout``), and of several kinds together (``fault``).
 
     It is the mean of a metric over the variants, divided by that over their plain cases; each case counts once, with its variants. A case varies in
     the attribute in which it differs from its plain case; the kind is the last word of the value. The interval is that of a ratio of two paired means, linearised (Wolter 2007,
@@ -233,9 +233,9 @@ def recoveries(cards: Iterable[Scorecard], metric: str) -> dict[str, Aggregate]:
     by_case = by_key((card.id, card) for card in cards)
     kinds: dict[tuple[str, str], dict[str, list[Scorecard]]] = {}
     for card in chain.from_iterable(by_case.values()):
-        plain = by_case.get(card.attributes.get(VARIANT_OF, ""), ())
+        plain = by_case.get(card.attributes.get(VARIANT_OF, ""), [])
         for name, value in card.attributes.items() if plain else ():
-            if name != VARIANT_OF and value and plain[0].attributes.get(name) != value:
+            if name != VARIANT_OF and value.strip() and plain[0].attributes.get(name) != value:
                 for key in ((name, ""), (name, value.split()[-1])):
                     kinds.setdefault(key, {}).setdefault(plain[0].id, []).append(card)
     number = Counter(name for name, _ in kinds)

@@ -1,4 +1,4 @@
-"""What is right where tools fail: policies that a case with faults has besides its own requirements, each decided from the calls, or from plain words.
+"""Policies for days on which tools fail, which a case with faults has besides its own requirements: each is decided from the calls, or from plain words.
 
 The words of ``fault:told`` are data in ``outages.yaml``. Whatever else a reply says of a failure leaves it undecided.
 """
@@ -9,10 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Annotated
 
 import yaml
-from pydantic import StringConstraints
 
 from pytest_mapsat.model import Case, Requirement, Step, Trajectory, Turn, same
 
@@ -26,20 +24,14 @@ _NOTICED = ("timeout", "server_error", "rate_limit", "refused", "cut", "lost_rep
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
 
 
-class FaultPolicy(Requirement):
-    """A policy for days on which tools fail."""
+def _policy(name: str, text: str) -> Requirement:
+    """Return a policy; its id has a colon, which no id of a case has."""
+    return Requirement.model_construct(id=f"fault:{name}", kind="policy", text=text, scope="trajectory")
 
-    id: Annotated[str, StringConstraints(pattern=r"^fault:[a-z]+$")]
 
-
-_REPEAT, _STOP, _TOLD = (
-    FaultPolicy(id=f"fault:{name}", kind="policy", text=text, scope="trajectory")
-    for name, text in (
-        ("repeat", "A write whose reply was lost is not made again"),
-        ("stop", f"A call that keeps failing is repeated at most {MOST_REPEATS} times"),
-        ("told", "The user hears what could not be found out or done"),
-    )
-)
+_REPEAT = _policy("repeat", "A write whose reply was lost is not made again")
+_STOP = _policy("stop", f"A call that keeps failing is repeated at most {MOST_REPEATS} times")
+_TOLD = _policy("told", "The user hears what could not be found out or done")
 
 
 def with_fault_policies(case: Case, trajectory: Trajectory, decided: Decided | None) -> tuple[Case, Decided | None]:
@@ -52,19 +44,21 @@ def with_fault_policies(case: Case, trajectory: Trajectory, decided: Decided | N
     if not (lost or lasting):
         return case, decided
     calls = trajectory.calls
-    findings: dict[FaultPolicy, Finding] = {_REPEAT: _repeated(calls)} if lost else {}
+    findings = [(_REPEAT, _repeated(calls))] if lost else []
     if lasting:
-        findings |= {_STOP: _stopped(calls, lasting), _TOLD: _told(case, trajectory, lasting)}
+        findings += [(_STOP, _stopped(calls, lasting)), (_TOLD, _told(case, trajectory, lasting))]
     if trajectory.lacks_calls:
-        findings = dict.fromkeys(findings, Finding(None, trajectory.why_lacking))
-    truth = case.truth.model_copy(update={"requirements": (*case.truth.requirements, *findings)})
+        findings = [(policy, Finding(None, trajectory.why_lacking)) for policy, _ in findings]
+    truth = case.truth.model_copy(
+        update={"requirements": (*case.truth.requirements, *(policy for policy, _ in findings))}
+    )
     own = Decided({}) if decided is None else decided
-    found = {policy.id: finding._replace(check=policy.id) for policy, finding in findings.items()}
+    found = {policy.id: finding._replace(check=policy.id) for policy, finding in findings}
     return case.model_copy(update={"truth": truth}), own._replace(findings={**own.findings, **found})
 
 
 def _repeated(calls: Sequence[Step]) -> Finding:
-    """Judge whether a write took effect again after its reply was lost; one that changes nothing further is no repetition."""
+    """Judge whether a write took effect again after its reply was lost; one that changes nothing further does not count."""
     lost = [at for at, step in enumerate(calls) if step.fault == "lost_reply" and step.changed]
     for at in lost:
         for step in calls[at + 1 :]:
@@ -104,7 +98,7 @@ def _told(case: Case, trajectory: Trajectory, lasting: set[str]) -> Finding:
     finding = _in_words("\n".join(turn.text for turn in after), case.language)
     others = (step for turn in after for step in turn.steps if step.kind == "call" and step.tool not in lasting)
     if finding.passed is False and any(step.status == "ok" for step in others):
-        return Finding(None, "another tool answered, which may have told all that was to be found out")
+        return Finding(None, "another tool answered, which may have given the missing information")
     return finding
 
 
@@ -116,7 +110,7 @@ def _in_words(text: str, language: str) -> Finding:
             return Finding(True, f"a reply says: {sentence.strip()[:200]!r}")
     if language.partition("-")[0] in ("en", "zh") and not patterns["negative"].search(text):
         return Finding(False, "no reply after the failed call denies or regrets anything")
-    return Finding(None, "whether a reply says what could not be found out stands in its words")
+    return Finding(None, "only its words show whether a reply says what could not be found out")
 
 
 def _fails(step: Step, lasting: set[str]) -> bool:

@@ -772,7 +772,7 @@ class ToolFault(Noun):
     @field_validator("seconds")
     @classmethod
     def _of_waiting(cls, value: float | None, info: ValidationInfo) -> float | None:
-        """Return the seconds unchanged. Raises ValueError for an error in which nobody waits."""
+        """Return the seconds unchanged. Raises ValueError for an error without a wait."""
         if value is not None and info.data.get("error", "slow") not in ("slow", "rate_limit"):
             raise ValueError("only slow and rate_limit have seconds")
         return value

@@ -53,6 +53,7 @@ def _secretive() -> dict[str, object]:
     truth["output"] = {"intent": SECRET.format("output")}
     truth["oracle"] = [{"say": SECRET.format("oracle")}]
     case["attributes"] = {"subtask": SECRET.format("attribute")}
+    case["world"] = {"faults": [{"tool": "search_poi", "call": 9, "error": "rate_limit"}]}
     return case
 
 
@@ -63,6 +64,7 @@ def test_nothing_of_the_truth_is_in_anything_an_agent_is_handed(pytester: pytest
     told = (pytester.path / "told.txt").read_text()
     assert "Old Mill" in told, "the agent did write down what it was handed"
     assert "xylophone" not in told
+    assert "rate_limit" not in told
     environment_free = json.dumps(
         [part for part in json.loads(told) if not (isinstance(part, dict) and "PATH" in part)]
     )

@@ -1,11 +1,14 @@
 """Tools that fail: what each error delivers, sweeps over a suite, and six agents of known character in their right order."""
 
+import asyncio
 import itertools
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+import pytest_mapsat as mapsat
 from pytest_mapsat.agents import resolve_source, source_of
 from pytest_mapsat.cli import main
 from pytest_mapsat.episode import run_episode
@@ -16,6 +19,8 @@ from pytest_mapsat.runs.runner import grade, judge_of
 from pytest_mapsat.sandbox import make_sandbox
 from pytest_mapsat.suite import lint, open_suite, parse_faults, sweep_of
 from pytest_mapsat.users import make_user
+
+sys.path.append(str(Path(__file__).parents[1] / "agents"))  # mcp_clients
 
 MANIFEST = 'name: diner\nversion: "1"\nlicense: MIT\nschema_version: 1\ndomains: {tables: booking tables}\n'
 TOOLS = """\
@@ -308,6 +313,65 @@ def test_each_error_delivers_what_the_table_says(tmp_path):
     assert [len(sandbox.call("list_bookings", {}).result["bookings"]) for _ in range(3)] == [1, 1, 2]
 
 
+ERRORS = ("timeout", "server_error", "rate_limit", "refused", "empty", "cut", "slow")
+
+
+def test_functions_services_mcp_clients_and_frameworks_are_delivered_the_same(tmp_path):
+    """A row of the table for each error: the text, and whether it is marked as failed."""
+    pytest.importorskip("mcp")
+    from http_services import Service, answers
+    from mcp_clients import client_of
+
+    faults = [
+        {"tool": "find_tables", "call": number, "error": error, **({"seconds": 0.01} if error == "slow" else {})}
+        for number, error in enumerate(ERRORS, 1)
+    ]
+    suite = opened(tmp_path, diner_case(4, faults=faults))
+    case = suite.load(next(suite.accepted()))
+    got: dict[str, list] = {}
+
+    def function(message, tools):
+        got["function"] = [tools.find_tables(people=4) for _ in ERRORS]
+        return "Done."
+
+    async def over_mcp(url, token, name):
+        async with client_of(url, token) as client:
+            results = [await client.call_tool("find_tables", {"people": 4}) for _ in ERRORS]
+        got[name] = [(result.content[0].text, bool(result.is_error)) for result in results]
+
+    async def client(message, context):
+        await over_mcp(context.mcp_url, "", "mcp")
+        return "Done."
+
+    def framework(message, tools):
+        block = {"type": "tool_use", "id": "1", "name": "find_tables", "input": {"people": 4}}
+        results = [mapsat.answer(block) for _ in ERRORS]  # the adapters of frameworks take the same way
+        got["framework"] = [(result["content"], result["is_error"]) for result in results]
+        return "Done."
+
+    def behave(request):
+        headers = request.headers
+        asyncio.run(over_mcp(headers["X-Mapsat-MCP-Url"], headers["X-Mapsat-MCP-Token"], "service"))
+        return answers({"text": "Done."})
+
+    with Service().running() as service:
+        (tmp_path / "s.yaml").write_text(
+            f"url: {service.at(behave)}\nheaders: {{X-Mapsat-MCP-Url: $mcp_url, X-Mapsat-MCP-Token: $mcp_token}}"
+        )
+        sources = [
+            *(source_of(agent, "a") for agent in (function, client, framework)),
+            resolve_source("http:s.yaml", root=tmp_path),
+        ]
+        for source in sources:
+            trajectory = run_episode(case, source, make_user("scripted", case), make_sandbox(case, suite))
+            assert [step.fault for step in trajectory.calls] == list(ERRORS), trajectory.fault
+    results = got["function"]
+    texts = [each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in results]
+    assert [each["status"] for each in results[:4]] == ["error", "error", "error", "refused"]
+    assert got["mcp"] == got["service"] == list(zip(texts, [True] * 4 + [False] * 3, strict=True))
+    assert got["framework"] == list(zip(texts, [True] * 3 + [False] * 4, strict=True))
+
+
 def test_bad_faults_are_refused_with_their_place(tmp_path):
     def problem(**fault):
         suite = opened(tmp_path, diner_case(4, faults=[fault, *more]))
@@ -394,3 +458,26 @@ def test_a_sweep_is_the_same_again_on_workers_isolated_and_in_python(pytester):
     assert '"variants"' not in text
     assert '"faults": ""' not in text
     assert '"fault": 0' not in text
+
+
+def test_a_fault_that_cannot_reach_the_agent_is_refused_at_the_start(pytester):
+    write_diner(pytester.path / "diner", diner_case(4))
+    pytester.makepyfile(desk=FUNCTION, conftest=CONFTEST)
+    pytester.runpytest("diner", "--mapsat-agent=desk:agent", "--mapsat-fail-on=none", "--mapsat-save=run.json")
+    recorded = pytester.runpytest("diner", "--mapsat-agent=recorded:run.json", "--mapsat-faults=timeout")
+    assert recorded.ret == pytest.ExitCode.USAGE_ERROR
+    recorded.stderr.fnmatch_lines(["*case party-4--find_tables-timeout: recorded dialogues are as they are, *"])
+    none = pytester.runpytest("diner", "--mapsat-agent=desk:agent", "--mapsat-faults=stale", "-k", "not find")
+    none.stdout.fnmatch_lines(["mapsat: diner: 1 variants of cases"])
+    manifest = pytester.path / "diner" / "suite.yaml"
+    manifest.write_text(MANIFEST + 'environment: {state: "GET http://127.0.0.1:9/state"}\n')
+    acted = pytester.runpytest("diner", "--mapsat-agent=desk:agent", "--mapsat-faults=timeout")
+    assert acted.ret == pytest.ExitCode.USAGE_ERROR
+    acted.stderr.fnmatch_lines(
+        ["*the agent acts on an environment, which no fault of world.faults or --mapsat-faults*"]
+    )
+    (pytester.path / "diner" / "cases.jsonl").write_text(json.dumps({**diner_case(4), "truth": {"requirements": []}}))
+    manifest.write_text(MANIFEST)
+    empty = pytester.runpytest("diner", "--mapsat-agent=desk:agent", "--mapsat-faults=timeout")
+    assert empty.ret == pytest.ExitCode.USAGE_ERROR
+    empty.stderr.fnmatch_lines(["*no case has variants: no tool of an oracle or of truth.tools can have these faults"])

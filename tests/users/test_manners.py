@@ -472,6 +472,13 @@ def test_a_sweep_without_sense_is_a_usage_error(pytester, options, problem):
     outcome.stderr.fnmatch_lines([problem])
 
 
+def test_a_sweep_that_suits_no_case_is_refused_before_the_first_episode(pytester):
+    make_suite(pytester.path, {**SUITE, "table.yaml": SUITE["table.yaml"].replace(", first: There are 5 of us.", "")})
+    outcome = pytester.runpytest("--mapsat-agent=baseline:oracle", "--mapsat-manners=changes_mind,corrects")
+    assert outcome.ret == pytest.ExitCode.USAGE_ERROR
+    outcome.stderr.fnmatch_lines(["*no case has variants: these manners suit no user's script"])
+
+
 @pytest.mark.parametrize(
     ("manifest", "manner", "problem"),
     [
