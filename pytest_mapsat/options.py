@@ -314,8 +314,7 @@ _TABLE = (
     Option(
         "manners",
         "LIST",
-        "run each case again with a user of each manner that suits its script: terse, rambling, impatient, changes_mind, corrects, other_first, misspells, mixes, "
-        "wrong_figure, several by comma, or all of them",
+        "run each case again in each manner that suits its user: terse, rambling or others, by comma, or all",
         changes="run",
     ),
     Option("shard", "I/N", "run one part of the cases, such as 2/8; mapsat merge joins the parts", changes="run"),

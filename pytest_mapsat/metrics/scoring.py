@@ -170,7 +170,7 @@ def _provenance(calls: Sequence[Step]) -> dict[ProvenanceKind, int]:
 
 def _call_counts(calls: Sequence[Step]) -> CallCounts:
     """Return the number of calls: in total, with an error, refused, over the limit, and by tool."""
-    statuses = [call.status for call in calls]
+    statuses = [call.status for call in calls if not call.fault]
     names = [call.tool for call in calls]
     return CallCounts(
         total=len(calls),

@@ -18,7 +18,7 @@ from pytest_mapsat.formats import shown_path
 from pytest_mapsat.gate import parse_allowance
 from pytest_mapsat.judges import default_votes
 from pytest_mapsat.metrics import PassRule
-from pytest_mapsat.model import MOST_BUILD, Problem, RunOptions, RunRequest, SuiteError, UsageError
+from pytest_mapsat.model import MANNERS, MOST_BUILD, Problem, RunOptions, RunRequest, SuiteError, UsageError
 from pytest_mapsat.options import OPTIONS, agent_spec, fields_of, only_python, refuse_ini, typed, written_keys
 from pytest_mapsat.reports import ReportTarget, parse_reports
 from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
@@ -217,7 +217,7 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
         "metrics": _read("metrics", _text(config, "metrics"), parse_metric_sets),
         "http": _http(config),
         "faults": ",".join(parse_faults(_text(config, "faults"))),
-        "manners": ",".join(parse_manners(_text(config, "manners"))),
+        "manners": "all" if (manners := parse_manners(_text(config, "manners"))) == MANNERS else ",".join(manners),
     }
     for option in OPTIONS.values():
         field, *others = fields_of(option)
@@ -227,6 +227,10 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
     agent, user = agent_spec(config), _value(config, "user")
     if options.manners and user == "silent":
         raise UsageError("--mapsat-manners: the silent user says nothing in any manner; leave out --mapsat-user=silent")
+    if options.manners and agent.startswith("recorded:"):
+        raise UsageError(
+            "--mapsat-manners: recorded dialogues are as they are, and their users speak in no other manner"
+        )
     return RunRequest(
         agent=_without_rates("agent", agent, rates),
         agent_build=_read("agent-build", _text(config, "agent-build"), _build),

@@ -351,8 +351,18 @@ class Suites:
         self.config.hook.pytest_deselected(items=others)
 
     def pytest_report_collectionfinish(self) -> list[str]:
-        """Print which sample of the suite is run."""
-        return [
+        """Print which sample of the suite is run, and how many variants of its cases there are. Raises UsageError if a sweep gives none."""
+        swept = {
+            suite.manifest.name: sum(bool(entry.plain) for entry in suite.readable())
+            for suite in self.used()
+            if suite.sweep is not None
+        }
+        if swept and not any(swept.values()):
+            options = self.settings.request.options
+            reasons = ["no tool of an oracle or of truth.tools can have these faults"] if options.faults else []
+            reasons += ["these manners suit no user's script"] if options.manners else []
+            raise pytest.UsageError(f"no case has variants: {', and '.join(reasons)}")
+        return [f"mapsat: {printable(name)}: {count} variants of cases" for name, count in swept.items()] + [
             f"mapsat: a sample of {printable(suite.manifest.name)}: {len(self.samples[suite.root])} of {suite.size} cases {suite.manifest.sample}"
             for suite in self.used()
             if suite.root in self.samples

@@ -13,7 +13,7 @@ from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.interpreter import waiting
-from pytest_mapsat.model import Case, Json, JsonObject, Provenance, RowChange, StepStatus, Tool, ToolFault, tool_name
+from pytest_mapsat.model import Case, Json, JsonObject, Provenance, StepStatus, ToolFault, tool_name
 
 from .resolver import SandboxAnswer
 
@@ -42,10 +42,13 @@ class FaultySandbox:
         anew: makes the sandbox of the case's start, for stale answers.
 
     Attributes:
+        tools: the tools by name.
+        setup: the changes made to rows while the other sandbox was made.
         pausing: whether a late answer is being waited for, as the case has it.
     """
 
     def __init__(self, case: Case, inner: Sandbox, anew: Callable[[], Sandbox]) -> None:
+        self.tools, self.setup = inner.tools, inner.setup
         self._faults = case.world.faults
         self._inner = inner
         self._anew = anew
@@ -53,14 +56,9 @@ class FaultySandbox:
         self.pausing = False
 
     @property
-    def tools(self) -> Mapping[str, Tool]:
-        """Return the tools by name."""
-        return self._inner.tools
-
-    @property
-    def setup(self) -> tuple[RowChange, ...]:
-        """Return the changes made to rows during the creation of the sandbox."""
-        return self._inner.setup
+    def events(self) -> Any:
+        """Return the events of the other sandbox, which come after its calls; None if it has none."""
+        return getattr(self._inner, "events", None)
 
     @property
     def events(self) -> Any:

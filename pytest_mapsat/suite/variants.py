@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -62,19 +62,20 @@ class Variant(NamedTuple):
         name = f"{case_id}--{self.ending}"
         return name if len(name) <= _LONGEST_ID else f"{name[: _LONGEST_ID - _DIGITS - 1]}-{digest(name, _DIGITS)}"
 
-    def attributes_of(self, case_id: str, attributes: Mapping[str, str]) -> dict[str, str]:
-        """Return the attributes of a case's variant."""
-        return {**attributes, self.attribute: self.value, VARIANT_OF: case_id}
-
     def case(self, case: Case) -> Case:
         """Return the variant of a case."""
-        attributes = self.attributes_of(case.id, case.attributes)
-        return self.change(case).model_copy(update={"id": self.id_of(case.id), "attributes": attributes})
+        return self.change(case).model_copy(update=self._header(case))
 
     def entry(self, entry: CaseEntry) -> CaseEntry:
         """Return the entry of the variant of a case's entry."""
-        attributes = self.attributes_of(entry.id, entry.attributes)
-        return replace(entry, id=self.id_of(entry.id), attributes=attributes, plain=entry.id)
+        return replace(entry, plain=entry.id, **self._header(entry))
+
+    def _header(self, plain: Case | CaseEntry) -> dict[str, Any]:
+        """Return the id and the attributes of a case's variant."""
+        return {
+            "id": self.id_of(plain.id),
+            "attributes": {**plain.attributes, self.attribute: self.value, VARIANT_OF: plain.id},
+        }
 
 
 #: The variants that a run asks for of a case.
@@ -126,27 +127,23 @@ def _parse(option: str, text: str, known: Sequence[_W]) -> tuple[_W, ...]:
 def _faults(case: Case, tools: Mapping[str, Tool], errors: Iterable[FaultError]) -> Iterator[Variant]:
     """Yield a variant for each tool that the oracle or the expected calls name, and each error that suits it: the first call fails.
 
-    A case with faults of its own for a tool keeps them, and has no variant of that tool.
+    A case with faults of its own for a tool keeps them, and has no variant of that tool. A limit of calls grows by the one that fails.
     """
     calls = (call.tool for turn in case.truth.oracle for call in turn.calls)
     names = dict.fromkeys((*calls, *(expected.name for expected in case.truth.tools)))
     own = {fault.tool for fault in case.world.faults}
     for name in (name for name in names if name in tools and name not in own):
-        for error in errors:
-            if error in ERRORS_OF[tools[name].effect]:
-                fault = ToolFault(tool=name, error=error)
-                yield Variant(f"{name}-{error}", "fault", f"{name} {error}", _with(fault))
+        for error in (error for error in errors if error in ERRORS_OF[tools[name].effect]):
+            change = partial(_failing, ToolFault(tool=name, error=error))
+            yield Variant(f"{name}-{error}", "fault", f"{name} {error}", change)
 
 
-def _with(fault: ToolFault) -> Callable[[Case], Case]:
-    """Return a function that adds a fault to the world of a case."""
-
-    def change(case: Case) -> Case:
-        """Return the case with the fault."""
-        world = case.world.model_copy(update={"faults": (*case.world.faults, fault)})
-        return case.model_copy(update={"world": world})
-
-    return change
+def _failing(fault: ToolFault, case: Case) -> Case:
+    """Return a case with a further fault."""
+    world = case.world.model_copy(update={"faults": (*case.world.faults, fault)})
+    most = case.episode.calls
+    episode = case.episode if most is None else case.episode.model_copy(update={"calls": most + 1})
+    return case.model_copy(update={"world": world, "episode": episode})
 
 
 def _manners(case: Case, names: Iterable[MannerName]) -> Iterator[Variant]:

@@ -458,3 +458,26 @@ def test_a_sweep_is_the_same_again_on_workers_isolated_and_in_python(pytester):
     assert '"variants"' not in text
     assert '"faults": ""' not in text
     assert '"fault": 0' not in text
+
+
+def test_a_fault_that_cannot_reach_the_agent_is_refused_at_the_start(pytester):
+    write_diner(pytester.path / "diner", diner_case(4))
+    pytester.makepyfile(desk=FUNCTION, conftest=CONFTEST)
+    pytester.runpytest("diner", "--mapsat-agent=desk:agent", "--mapsat-fail-on=none", "--mapsat-save=run.json")
+    recorded = pytester.runpytest("diner", "--mapsat-agent=recorded:run.json", "--mapsat-faults=timeout")
+    assert recorded.ret == pytest.ExitCode.USAGE_ERROR
+    recorded.stderr.fnmatch_lines(["*case party-4--find_tables-timeout: recorded dialogues are as they are, *"])
+    none = pytester.runpytest("diner", "--mapsat-agent=desk:agent", "--mapsat-faults=stale", "-k", "not find")
+    none.stdout.fnmatch_lines(["mapsat: diner: 1 variants of cases"])
+    manifest = pytester.path / "diner" / "suite.yaml"
+    manifest.write_text(MANIFEST + 'environment: {state: "GET http://127.0.0.1:9/state"}\n')
+    acted = pytester.runpytest("diner", "--mapsat-agent=desk:agent", "--mapsat-faults=timeout")
+    assert acted.ret == pytest.ExitCode.USAGE_ERROR
+    acted.stderr.fnmatch_lines(
+        ["*the agent acts on an environment, which no fault of world.faults or --mapsat-faults*"]
+    )
+    (pytester.path / "diner" / "cases.jsonl").write_text(json.dumps({**diner_case(4), "truth": {"requirements": []}}))
+    manifest.write_text(MANIFEST)
+    empty = pytester.runpytest("diner", "--mapsat-agent=desk:agent", "--mapsat-faults=timeout")
+    assert empty.ret == pytest.ExitCode.USAGE_ERROR
+    empty.stderr.fnmatch_lines(["*no case has variants: no tool of an oracle or of truth.tools can have these faults"])

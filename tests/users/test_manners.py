@@ -447,6 +447,11 @@ def test_a_sweep_runs_each_case_in_each_manner_that_suits_it_and_shows_which_cos
         ["recovery*manner  0.* of plain, 1 case*", "           manner changes_mind  0.000 of plain, 1 case*"]
     )
     assert "manner terse" not in shown.stdout.str()
+    assert "--mapsat-manners=all" in shown.stdout.str()
+    first = ("--mapsat-agent=baseline:oracle", "--mapsat-manners=mixes,corrects", "-k", "mute")
+    pytester.runpytest(*first).stdout.fnmatch_lines(
+        ["recovery   manner corrects, mixes: it suits the script of no case in this run"]
+    )
     run = json.loads((pytester.path / "run.json").read_text(encoding="utf-8"))
     worst = {name for name, value in run["variants"].items() if value["mean"] == 0}
     assert worst == {"manner changes_mind", "manner corrects", "manner wrong_figure"}
@@ -457,6 +462,7 @@ def test_a_sweep_runs_each_case_in_each_manner_that_suits_it_and_shows_which_cos
     [
         (["--mapsat-manners=ters"], "*found 'ters', expected terse, *did you mean 'terse'?*"),
         (["--mapsat-manners=terse", "--mapsat-user=silent"], "*the silent user says nothing in any manner*"),
+        (["--mapsat-manners=terse", "--mapsat-agent=recorded:run.json"], "*recorded dialogues are as they are*"),
     ],
 )
 def test_a_sweep_without_sense_is_a_usage_error(pytester, options, problem):
@@ -464,6 +470,13 @@ def test_a_sweep_without_sense_is_a_usage_error(pytester, options, problem):
     outcome = pytester.runpytest("--mapsat-agent=baseline:oracle", *options)
     assert outcome.ret == pytest.ExitCode.USAGE_ERROR
     outcome.stderr.fnmatch_lines([problem])
+
+
+def test_a_sweep_that_suits_no_case_is_refused_before_the_first_episode(pytester):
+    make_suite(pytester.path, {**SUITE, "table.yaml": SUITE["table.yaml"].replace(", first: There are 5 of us.", "")})
+    outcome = pytester.runpytest("--mapsat-agent=baseline:oracle", "--mapsat-manners=changes_mind,corrects")
+    assert outcome.ret == pytest.ExitCode.USAGE_ERROR
+    outcome.stderr.fnmatch_lines(["*no case has variants: these manners suit no user's script"])
 
 
 @pytest.mark.parametrize(
