@@ -121,12 +121,12 @@ class Agreements:
         """Return whether the question surely states a value that an event changed, and neither the call nor a later message of the user has it otherwise."""
         question, language = self._text(answer - 1), self._context.language
         turns = self._context.trajectory.turns[answer : self._turns[at]]
-        told = "\n".join(turn.text for turn in turns if turn.role == "user")
+        later = "\n".join(turn.text for turn in turns if turn.role == "user")
         arguments = [value for _, value in leaves_of(self._steps[at].arguments)]
         return any(
             _plainly_states(question, name, change.before[name], language)
             and not any(same(change.before[name], value) for value in arguments)
-            and not (change.after and _plainly_states(told, name, change.after.get(name), language))
+            and not (change.after and _plainly_states(later, name, change.after.get(name), language))
             for name in change.columns
             if change.before and name in change.before
         )

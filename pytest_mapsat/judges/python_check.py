@@ -264,22 +264,6 @@ class Call:
         return f"{self.tool}({given})" + ("" if self.status == "ok" else f" -> {self.status}")
 
 
-class Happened(NamedTuple):
-    """An event of the case that came.
-
-    Attributes:
-        number: its place among the events of the case, counted from 1.
-        text: the moment at which it came, and which of its calls failed.
-        changed: the rows that it changed.
-        turn: in which of the agent's replies it came, or after which, counted from 1.
-    """
-
-    number: int
-    text: str
-    changed: tuple[RowChange, ...]
-    turn: int
-
-
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _PartlyTold(Call):
     """A call with an incomplete record; reading a missing part raises NotRecordedError."""
@@ -381,23 +365,23 @@ class Episode:
         return KnownCalls(calls, self._trajectory.why_lacking) if self._trajectory.lacks_calls else calls
 
     @cached
-    def events(self) -> tuple[Happened, ...]:
-        """The events of the case that came, in order."""
-        replies, events = 0, []
-        for turn in self._trajectory.turns:
-            replies += turn.role == "agent"
-            came = [step for step in turn.steps if step.kind == "event"]
-            events += [Happened(int(step.id), step.text, _frozen_rows(step.changed), replies) for step in came]
-        return tuple(events)
+    def events(self) -> tuple[Call, ...]:
+        """The events of the case that came, in order: the rows that each one ``changed``, and the ``turn`` of the reply in or after which it came."""
+        return self._outside("event")
 
     @cached
     def user_calls(self) -> tuple[Call, ...]:
         """The user's own calls in order; ``turn`` is the number of the preceding reply, 0 before the first."""
+        return self._outside("call")
+
+    def _outside(self, kind: str) -> tuple[Call, ...]:
+        """Return the steps of a kind that are not the agent's, each as a call in or after a reply."""
         calls: list[Call] = []
         replies = 0
         for turn in self._trajectory.turns:
             replies += turn.role == "agent"
-            calls += [self._call(step, replies) for step in turn.steps if step.kind == "call" and turn.role == "user"]
+            own = [step for step in turn.steps if step.kind == kind and (turn.role == "user" or kind == "event")]
+            calls += [self._call(step, replies) for step in own]
         return tuple(calls)
 
     def _call(self, step: Step, number: int) -> Call:

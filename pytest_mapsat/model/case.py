@@ -817,7 +817,7 @@ class Event(Noun):
         rows: changes to rows of the tables. Example: ``[{"table": "orders", "where": {"id": "A1"}, "set": {"status": "sent"}}]``
         calls: calls that are played after that; they cause no other event. Example: ``[{"tool": "cancel_order", "arguments": {"order_id": "A1"}}]``
         say: words with which the user's next message begins; the user neither agrees to a request nor ends the dialogue in that message. Example: ``The bus is cancelled, I have just read.``
-        reveals: ids of the requirements that these words tell. Example: ``["no-bus"]``
+        reveals: ids of the requirements that these words state. Example: ``["no-bus"]``
     """
 
     after: After
@@ -832,7 +832,7 @@ class Event(Noun):
         if not (self.rows or self.calls or self.say):
             raise ValueError("nothing happens: give rows, calls or say")
         if self.reveals and not self.say:
-            raise ValueError("reveals needs say: the words that tell it")
+            raise ValueError("reveals needs say, the words that state it")
         return self
 
 

@@ -329,8 +329,8 @@ class Runner:
         if is_played and environment is None:
             environment = self.environment_of(suite, case)
         if environment is not None and any(event.rows or event.calls for event in case.world.events):
-            why = "world.events: rows and calls change a sandbox, and this case acts on an environment"
-            raise InfrastructureError(f"case {case.id}: {why}; there an event has only words: say")
+            why = "rows and calls of events change a sandbox, and it acts on an environment, where only say works"
+            raise InfrastructureError(f"case {case.id}: world.events: {why}")
 
         def acting(play: Callable[[Reporter | None], Trajectory]) -> Trajectory:
             """Play the episode on its environment, with the environment's reported calls; directly if there is no environment."""

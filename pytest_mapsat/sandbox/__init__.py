@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .state import *
 else:
     _NAMES = {
-        "end": "End EndError UnknownEndError differences end_of end_state maybe_writing play_reference reference_digest tables_of",
+        "end": "End EndError UnknownEndError differences end_of end_state maybe_writing own_changes play_reference reference_digest tables_of",
         "events": "EventSandbox",
         "hops": "ReturnedRow holds_evidence hop_calls id_text named_items returned_rows",
         "large": "FileRows Keys LARGE_BYTES Parts Spots",
@@ -38,6 +38,6 @@ else:
         "resolver": "MISS_RESULT SandboxAnswer recording_key",
         "rows": "shape_of",
         "spec": "argument_problems canonical rule_of",
-        "state": "NoSuchRowError Row Rows State Table cell_of fresh frozen key_of key_text net_changes own_changes unknown_table unmet with_overlays",
+        "state": "NoSuchRowError Row Rows State Table cell_of fresh frozen key_text net_changes unknown_table unmet with_overlays",
     }
     __getattr__ = fetched(__name__, {module: names.split() for module, names in _NAMES.items()})

@@ -50,7 +50,6 @@ from .state import (
     fresh,
     frozen,
     key_text,
-    own_changes,
     unknown_table,
     with_overlays,
 )
@@ -355,6 +354,25 @@ def _played(case: Case, suite: SandboxSuite, calls: Sequence[PlannedCall]) -> Re
             problem = f"call {number} of the reference, {call.tool}, ends as {answer.status}: {why}"[:500]
             break
     return ReferenceEnd(calls=reference_digest(case), changes=own_changes(acts), problem=problem)
+
+
+def own_changes(acts: Iterable[Step]) -> tuple[RowChange, ...]:
+    """Return the changes by calls, one per row: from the row as it were if only the events had come, to the row at the end."""
+    begun: dict[tuple[str, str], JsonObject | None] = {}
+    last: dict[tuple[str, str], RowChange] = {}
+    for by_event, change in ((act.kind == "event", change) for act in acts for change in act.changed):
+        place = change.table, change.id
+        before = begun.setdefault(place, change.before)
+        last[place] = change
+        if not by_event:
+            continue
+        if change.before is None or change.after is None:
+            begun[place] = change.after
+        elif before is not None:  # else it is a row of the agent's, which stays that
+            kept = {name: value for name, value in before.items() if name not in change.columns}
+            begun[place] = kept | {name: change.after[name] for name in change.columns if name in change.after}
+    changes = (change.model_copy(update={"before": begun[place]}) for place, change in sorted(last.items()))
+    return tuple(change for change in changes if not same(change.before, change.after))
 
 
 def reference_digest(case: Case) -> str:

@@ -1,15 +1,18 @@
-"""What happens during an episode besides what agent and user do: the events of a case, in a sandbox around the one that answers."""
+"""The events of a case: changes and words that come during an episode, in a sandbox around the one that answers."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from pytest_mapsat.model import After, Event, Json, RowChange, Step, Tool, tool_name
 
-from .layers import PythonSandbox
-from .resolver import SandboxAnswer
 from .state import net_changes
+
+if TYPE_CHECKING:
+    from .layers import PythonSandbox
+    from .resolver import SandboxAnswer
 
 
 class EventSandbox:

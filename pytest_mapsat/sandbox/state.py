@@ -13,17 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 from uuid import UUID
 
-from pytest_mapsat.model import (
-    InfrastructureError,
-    Json,
-    JsonObject,
-    RowChange,
-    RowPatch,
-    Step,
-    did_you_mean,
-    same,
-    shown,
-)
+from pytest_mapsat.model import InfrastructureError, Json, JsonObject, RowChange, RowPatch, did_you_mean, same, shown
 
 Index = TypeVar("Index")
 _FLAT = frozenset({str, int, float, bool, type(None)})
@@ -416,8 +406,7 @@ class State(Mapping[str, Rows]):
         try:
             for patch in patches:
                 if patch.table not in self._rows:
-                    start = self._tables.get(patch.table)
-                    self.table(patch.table, key=(start and key_of(start)) or "id")
+                    self.table(patch.table, key=_key_of(self._tables[patch.table]))
                     self._laid.add(patch.table)
                 rows = self._rows[patch.table]
                 named = _values(patch.where[rows.key]) if rows.key in patch.where else rows
@@ -473,37 +462,11 @@ def net_changes(changes: Iterable[RowChange]) -> tuple[RowChange, ...]:
     return tuple(change for _, change in sorted(net.items()) if not same(change.before, change.after))
 
 
-def own_changes(acts: Iterable[Step]) -> tuple[RowChange, ...]:
-    """Return the changes by calls, one per row: from the row as it were if only the events had come, to the row at the end."""
-    begun: dict[tuple[str, str], JsonObject | None] = {}
-    last: dict[tuple[str, str], RowChange] = {}
-    for by_event, change in ((act.kind == "event", change) for act in acts for change in act.changed):
-        place = change.table, change.id
-        before = begun.setdefault(place, change.before)
-        last[place] = change
-        if not by_event:
-            continue
-        if change.before is None or change.after is None:
-            begun[place] = change.after
-        elif before is not None:  # else it is a row of the agent's, which stays that
-            kept = {name: value for name, value in before.items() if name not in change.columns}
-            begun[place] = kept | {name: change.after[name] for name in change.columns if name in change.after}
-    changes = (change.model_copy(update={"before": begun[place]}) for place, change in sorted(last.items()))
-    return tuple(change for change in changes if not same(change.before, change.after))
-
-
-def key_of(table: Table) -> str:
-    """Return the column by which an event knows the rows of a table: ``id``, otherwise the first of unique texts; empty if there is none."""
-
-    def unique(rows: Sequence[JsonObject]) -> str:
-        """Return the first column, ``id`` before others, in which each row has a text of its own."""
-        for column in sorted(rows[0] if rows else ("id",), key=lambda name: name != "id"):
-            texts = {value for row in rows if isinstance(value := row.get(column), str)}
-            if len(texts) == len(rows):
-                return column
-        return ""
-
-    return table.index("key of events", unique)
+def _key_of(table: Table) -> str:
+    """Return the column by which an event knows the rows of a table: the first of unique texts, ``id`` before others."""
+    columns = sorted(table.rows[0] if table.rows else (), key=lambda name: name != "id")
+    texts = ({row.get(column) for row in table.rows if isinstance(row.get(column), str)} for column in columns)
+    return next((column for column, own in zip(columns, texts, strict=True) if len(own) == len(table.rows)), "id")
 
 
 def unknown_table(table: str, tables: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -15,7 +15,6 @@ from pytest_mapsat.formats import DataPath
 from pytest_mapsat.model import (
     FAULT_ERRORS,
     KINDS,
-    After,
     Bound,
     CallPattern,
     Calls,
@@ -32,7 +31,6 @@ from pytest_mapsat.model import (
     PlannedCall,
     PythonCheck,
     Recommends,
-    RowPatch,
     SameEnd,
     ScriptedCall,
     SuiteManifest,
@@ -45,7 +43,7 @@ from pytest_mapsat.model import (
     types_of,
 )
 from pytest_mapsat.registry import added_checks
-from pytest_mapsat.sandbox import Table, key_of, unknown_table, unmet, with_overlays
+from pytest_mapsat.sandbox import Table, unknown_table, unmet, with_overlays
 
 Place = tuple[str | int, ...]
 Severity = Literal["error", "warning", "note"]
@@ -175,57 +173,41 @@ def _world(case: Case, tools: Mapping[str, Tool], tables: Mapping[str, Table]) -
 def _events(
     case: Case, manifest: SuiteManifest, tools: Mapping[str, Tool], tables: Mapping[str, Table]
 ) -> Iterator[Remark]:
-    """Yield errors if an event never comes, changes what it cannot change, calls a missing tool, or tells a missing requirement."""
+    """Yield errors if an event never comes, changes a missing table or row, calls a missing tool, or reveals a missing requirement."""
     requirements = [requirement.id for requirement in case.truth.requirements]
+    before, most = [*case.world.rows], manifest.episode.max_turns or _MOST_TURNS
     for index, event in enumerate(case.world.events):
         place: Place = ("world", "events", index)
-        yield from _moment(event.after, (*place, "after"), manifest, tools)
-        if manifest.environment is not None and (event.rows or event.calls):
-            message = "rows and calls change a sandbox, and the suite has an environment"
-            yield _error("no-sandbox", place, message, "there an event has only words: say")
-        for at, call in enumerate(event.calls):
-            yield from _tool_named(call.tool, (*place, "calls", at, "tool"), tools, "anyone")
+        if event.after.turn is not None and event.after.turn >= most:
+            message = (
+                f"found {event.after.turn}, expected less than max_turns, which is {most}: no reply comes after it"
+            )
+            yield _error("event-turn", (*place, "after", "turn"), message, "set episode.max_turns in suite.yaml")
+        named: list[tuple[Place, str]] = [(("calls", at, "tool"), call.tool) for at, call in enumerate(event.calls)]
+        for here, tool in (*named, *([(("after", "tool"), event.after.tool)] if event.after.tool else [])):
+            yield from _tool_named(tool, (*place, *here), tools, "anyone")
         for at, name in enumerate(event.reveals):
             if name not in requirements:
                 hint = did_you_mean(name, requirements, "its requirements:")
                 message = f"the case has no requirement {shown(name)}"
                 yield _error("unknown-requirement", (*place, "reveals", at), message, hint)
-    before = [*case.world.rows]
-    writes = any(tool.effect == "write" for tool in tools.values())
-    for index, event in enumerate(case.world.events):
         for at, patch in enumerate(event.rows):
-            yield from _event_rows(patch, ("world", "events", index, "rows", at), before, tables, may_come=writes)
+            if patch.table not in tables:
+                yield _error("unknown-table", (*place, "rows", at, "table"), unknown_table(patch.table, tables))
+                continue
+            table = with_overlays({patch.table: tables[patch.table]}, before)[patch.table]
             before.append(patch)
+            # A tool that writes may make the row before the event.
+            columns = {column for row in table.rows for column in row if any(map(_writes, tools.values()))}
+            for column, value in unmet(patch, table, ()):
+                if column not in columns:
+                    message = f"{patch.table} has no row with {column} {shown(value)}"
+                    yield _error("no-such-row", (*place, "rows", at, "where", column), message)
 
 
-def _moment(after: After, place: Place, manifest: SuiteManifest, tools: Mapping[str, Tool]) -> Iterator[Remark]:
-    """Yield errors if the moment of an event never comes: no one can call the tool, or there are not so many replies."""
-    if after.tool is not None:
-        yield from _tool_named(after.tool, (*place, "tool"), tools, "anyone")
-        if after.tool in tools and tools[after.tool].by == "world":
-            message = f"neither the agent nor the user can call {shown(after.tool)}, so that the event never comes"
-            yield _error("not-its-tool", (*place, "tool"), message)
-    most = manifest.episode.max_turns or _MOST_TURNS
-    if after.turn is not None and after.turn >= most:
-        message = f"found {after.turn}, expected less than max_turns, which is {most}: no reply comes after it"
-        yield _error("event-turn", (*place, "turn"), message, "set episode.max_turns in suite.yaml")
-
-
-def _event_rows(
-    patch: RowPatch, place: Place, before: Sequence[RowPatch], tables: Mapping[str, Table], *, may_come: bool
-) -> Iterator[Remark]:
-    """Yield errors if an event changes a missing table or row; ``may_come``: whether tools may add rows before it."""
-    if patch.table not in tables:
-        yield _error("unknown-table", (*place, "table"), unknown_table(patch.table, tables))
-        return
-    table = with_overlays({patch.table: tables[patch.table]}, before)[patch.table]
-    if not key_of(table):
-        message = f"an event cannot change rows of {patch.table}: no column holds a text of its own in each row"
-        yield _error("event-rows", (*place, "table"), message, "give each row a text as id")
-    for column, value in unmet(patch, table, ()):
-        if not may_come or not any(column in row for row in table.rows):
-            message = f"{patch.table} has no row with {column} {shown(value)}"
-            yield _error("no-such-row", (*place, "where", column), message)
+def _writes(tool: Tool) -> bool:
+    """Return whether a tool may change rows."""
+    return tool.effect == "write"
 
 
 def _error(rule: str, place: DataPath, message: str, hint: str = "") -> Remark:

@@ -875,12 +875,12 @@ def audit(case: Case, trajectory: Trajectory) -> tuple[Label, ...]:
         trajectory: what was said.
     """
     script, turns = Script(case), trajectory.turns
-    told = [event.say for event in case.world.events if event.say]
+    sayings = [event.say for event in case.world.events if event.say]
     if (not script.answers and script.confirms is None) or trajectory.fault is not None:
         return ()
     labels: dict[str, Label] = {}
     for index, turn in enumerate(turns):
-        if turn.role != "user" or index == 0 or not turn.text.strip() or any(words in turn.text for words in told):
+        if turn.role != "user" or index == 0 or not turn.text.strip() or any(saying in turn.text for saying in sayings):
             continue
         ends = index == len(turns) - 1
         texts = [*_known(case), *(earlier.text for earlier in turns[:index])]

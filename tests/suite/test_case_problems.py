@@ -50,7 +50,7 @@ def test_a_wrong_field_is_explained(tmp_path, old, new, line, message, hint):  #
         ("{kind: sayd, any: [x]}", "check.kind: found 'sayd', expected one of addressed, all, any", "did you mean 'says'?"),
         ("{any: [x]}", "check.kind: is missing", ""),
         ("{kind: says, any: [x], trun: last}", "check.trun: is not a known field", "did you mean 'turn'?"),
-        ("{kind: says, any: [x], turn: lst}", "check.turn: found 'lst', expected one of any, first, last, a number from 1", "did you mean 'last'?"),
+        ("{kind: says, any: [x], turn: lst}", "check.turn: found 'lst', expected one of any, first, last, since_event, a number from 1", "did you mean 'last'?"),
         ("{kind: recommends, tool: a}", "check: recommends needs any_of", ""),
         ("{kind: recommends, only: true, none_of: [a]}", "check: only needs any_of or where", ""),
         ("{kind: recommends, any_of: [a], at_least: 2}", "check: at_least and at_most count things of all_of", ""),
