@@ -358,7 +358,12 @@ def test_a_client_that_hands_on_to_another_counts_once_and_other_requests_do_not
         ("embeddings", "", {"usage": {"prompt_tokens": 5, "total_tokens": 5}}, (5, 0)),
         ("chat/completions", "", {"usage": {"prompt_tokens": "5"}}, (None, None)),
         ("chat/completions", "", "no JSON", (None, None)),
-        ("chat/completions", "", '{"usage": {"prompt_tokens": -5, "completion_tokens": 2, "cost": 1e999}}', (None, None)),
+        (
+            "chat/completions",
+            "",
+            '{"usage": {"prompt_tokens": -5, "completion_tokens": 2, "cost": 1e999}}',
+            (None, None),
+        ),
         (
             "messages",
             "text/event-stream; charset=utf-8",
