@@ -84,10 +84,10 @@ def main(arguments: Sequence[str] | None = None, *, rare: bool = False) -> int:
         return _fail(f"{name}: this is: python -m pytest_mapsat {name}")
     if new := RENAMED.get(f"mapsat {name}"):
         return _fail(f"mapsat {name} is now {new}")
-    if name == "serve" and "--episode" in arguments:  # without the imports of the others
+    if [*arguments] == ["serve", "--episode"]:  # without the imports of the others
         from pytest_mapsat.commands.bridge import bridge  # noqa: PLC0415
 
-        return bridge(arguments[1:])
+        return bridge()
     try:
         if name not in commands:
             _overview(commands).parse_args(arguments)

@@ -10,14 +10,13 @@ import os
 import socket
 import sys
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from threading import Lock, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
 _URL, _TOKEN = "MAPSAT_MCP_URL", "MAPSAT_MCP_TOKEN"
-_ALONE = "serve --episode takes no other argument: the tools are those of the episode"
 _MISSING = (
     f"serve --episode: {_URL} is not set. The agent has it, and {_TOKEN}, where it is started by --mapsat-agent=cmd:COMMAND and "
     "pip install 'pytest-mapsat[mcp]' was run; an MCP client that starts servers without its own environment has to hand both on"
@@ -28,26 +27,17 @@ _FAILED = -32000  # the first of the codes that JSON-RPC leaves to servers
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 
 
-def bridge(arguments: Sequence[str]) -> int:
-    """Pass on the messages of an MCP client until the input ends, and return the exit status: 2 if there is no episode.
-
-    Args:
-        arguments: those of the command; none but ``--episode`` is taken.
-    """
-    variables = next(filter(lambda variables: variables.get(_URL), _environments()), {})
-    if len(arguments) > 1 or not variables:
-        sys.stderr.write(f"mapsat: {_ALONE if len(arguments) > 1 else _MISSING}\n")
+def bridge() -> int:
+    """Pass on the messages of an MCP client until the input ends, and return the exit status: 2 if there is no episode."""
+    variables = next(filter(lambda variables: variables.get(_URL), _environments()), None)
+    if variables is None:
+        sys.stderr.write(f"mapsat: {_MISSING}\n")
         return 2
     server = _Server(variables[_URL], variables.get(_TOKEN, ""))
-    threads: list[Thread] = []
     with suppress(KeyboardInterrupt):
         for line in sys.stdin.buffer:
-            # A call may take its time, and others go on meanwhile.
-            threads = [thread for thread in threads if thread.is_alive()]
-            threads.append(Thread(target=server.pass_on, args=[line], daemon=True))
-            threads[-1].start()
-        for thread in threads:
-            thread.join()
+            # A call may take its time, and others go on meanwhile; the interpreter waits for the last ones.
+            Thread(target=server.pass_on, args=[line]).start()
     return 0
 
 

@@ -214,8 +214,6 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--case", metavar="ID", help="the case (default: the first)")
     about = "serve over streamable HTTP in place of standard input and output (default: a free port of this computer)"
     parser.add_argument("--http", metavar="HOST:PORT", nargs="?", const="127.0.0.1:0", type=_address, help=about)
-    about = "instead, alone: pass messages on to the tools of the episode that the calling program (cmd:) plays"
-    parser.add_argument("--episode", action="store_true", help=about)
     parser.add_argument("--save", metavar="PATH", type=Path, help="write each call as a line of JSON")
     shared.add_plugins(parser)
 
@@ -229,7 +227,10 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def run_serve(options: argparse.Namespace) -> int:
-    """A client can list and call the tools, and sees nothing else of the case. Each call is printed on standard error with the source of its answer. Needs the extra mcp."""
+    """A client can list and call the tools, and sees nothing else of the case. Each call is printed on standard error with the source of its answer. Needs the extra mcp.
+
+    mapsat serve --episode, without a suite, passes messages on between standard input and output and the episode that the calling program (cmd:) plays.
+    """
     suite, case = _case(options)
     with ExitStack() as stack:
         file = None if options.save is None else stack.enter_context(options.save.open("w", encoding="utf-8"))

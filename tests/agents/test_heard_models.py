@@ -359,6 +359,12 @@ def test_a_client_that_hands_on_to_another_counts_once_and_other_requests_do_not
         ("chat/completions", "", {"usage": {"prompt_tokens": "5"}}, (None, None)),
         ("chat/completions", "", "no JSON", (None, None)),
         (
+            "chat/completions",
+            "",
+            '{"usage": {"prompt_tokens": -5, "completion_tokens": 2, "cost": 1e999}}',
+            (None, None),
+        ),
+        (
             "messages",
             "text/event-stream; charset=utf-8",
             'data: {"message": {"usage": {"input_tokens": 5, "output_tokens": 1}}}\n\ndata: {"usage": {"output_tokens": 2}}\n',
@@ -376,7 +382,10 @@ def test_an_answer_tells_what_it_cost(path, kind, text, spent):
     body = text if isinstance(text, str) else json.dumps(text)
     heard = HeardAnswer(f"http://models.invalid/v1/{path}", {})
     heard.kind, heard.content, heard.is_whole = kind, body.encode(), True
-    assert (heard.usage.get("input_tokens"), heard.usage.get("output_tokens")) == spent
+    assert (heard.usage.get("input_tokens"), heard.usage.get("output_tokens"), heard.usage.get("cost")) == (
+        *spent,
+        None,
+    )
 
 
 OPENAI, MESSAGES_URL = "https://api.openai.com/v1/chat/completions", "https://api.anthropic.com/v1/messages"
