@@ -302,6 +302,16 @@ class Scenarios:
         found = [s.arguments["query"] for turn in ended.turns for s in turn.steps if s.kind == "call"]
         assert found == ["cafe", "secret"]
         assert "Old secret" in replies(ended)[0]
+        if self.sandboxes:
+            ended = play(self.behind(sandboxed(self.agent())), "Both a cafe")
+            assert [s.arguments["query"] for turn in ended.turns for s in turn.steps if s.kind == "call"] == found
+
+    def test_agents_that_are_run_by_parallel_calls_run_one_after_the_other(self):
+        self.need("subagent")
+        ended = play(self.delegating(), "Each a cafe", run=["ask_finder"])
+        assert ended.fault is None, ended.fault
+        found = [s.arguments["query"] for turn in ended.turns for s in turn.steps if s.kind == "call"]
+        assert found == ["cafe", "secret"]
 
     def test_a_tool_that_runs_another_agent_runs_where_the_case_names_it(self):
         self.need("subagent")
