@@ -297,9 +297,10 @@ def _adapter_of(product: object, source: CallableSource) -> Adapter | None:
         try:
             adapter.check()
         except UsageError as error:
-            raise AgentFault(str(error)) from None
+            raise AgentFault(str(error), blame="infrastructure") from None
         if refusal := adapter.refusal(product):
-            raise AgentFault(f"the object of the factory {source.spec!r} cannot be played: {refusal}")
+            refused = f"the object of the factory {source.spec!r} cannot be played: {refusal}"
+            raise AgentFault(refused, blame="infrastructure")
     return adapter
 
 

@@ -37,9 +37,9 @@ def mind(seen: Seen, *, structured: bool = False) -> Step:
     if not results:
         tool, _, what = first.partition(" ")
         places = ["" if what == "nothing" else what.removeprefix("a ")]
-        if tool == "Both":
+        if tool in ("Both", "Each"):
             places.append("secret")
-        tool = "find" if tool in ("Plan", "Break", "Both") else tool.lower()
+        tool = "ask_finder" if tool == "Each" else "find" if tool in ("Plan", "Break", "Both") else tool.lower()
         return Step(calls=[(tool, {"query": place}) for place in places], thought="I look it up.")
     if first.startswith("Break"):
         raise RuntimeError("the model broke after the call")

@@ -19,7 +19,9 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 import pytest
+import tiny_suite
 from minds import Seen, mind
+from saved_runs import saved_text
 
 from pytest_mapsat import sandboxed
 from pytest_mapsat.agents import resolve_source, source_of
@@ -41,7 +43,8 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import RecordedSandbox
 from pytest_mapsat.users import make_user
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 PAGE = ROOT / "examples" / "frameworks" / "README.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 #: The agents' own functions take any text.
@@ -194,14 +197,14 @@ class Scenarios:
             pytest.skip(f"not in this framework: {self.lacks[cell]}")
 
     def delegating(self):
-        """Return an agent with the tool ask_finder, a function that runs the agent with the tools find and weather."""
+        """Return an agent with find and the tool ask_finder, a function that runs the agent with the tools find and weather."""
         finder = self.agent()
 
         def ask_finder(query: str) -> str:
             """Ask the finder."""
             return self.ask(finder, f"Find a {query}")
 
-        return self.agent(tools=[self.as_tool(ask_finder)])
+        return self.agent(tools=[self.as_tool(find), self.as_tool(ask_finder)])
 
     def behind(self, agent):
         """Return the function of a user who runs the agent in it."""
@@ -302,6 +305,16 @@ class Scenarios:
         found = [s.arguments["query"] for turn in ended.turns for s in turn.steps if s.kind == "call"]
         assert found == ["cafe", "secret"]
         assert "Old secret" in replies(ended)[0]
+        if self.sandboxes:
+            ended = play(self.behind(sandboxed(self.agent())), "Both a cafe")
+            assert [s.arguments["query"] for turn in ended.turns for s in turn.steps if s.kind == "call"] == found
+
+    def test_agents_that_are_run_by_parallel_calls_run_one_after_the_other(self):
+        self.need("subagent")
+        ended = play(self.delegating(), "Each a cafe", run=["ask_finder"])
+        assert ended.fault is None, ended.fault
+        found = [s.arguments["query"] for turn in ended.turns for s in turn.steps if s.kind == "call"]
+        assert found == ["cafe", "secret"]
 
     def test_a_tool_that_runs_another_agent_runs_where_the_case_names_it(self):
         self.need("subagent")
@@ -416,8 +429,7 @@ class Scenarios:
 
         self.played(f"{self.name}:{self.spec(monkeypatch, make=make)}")
 
-    @pytest.mark.parametrize("options", [(), ("--mapsat-isolate",)], ids=["here", "isolated"])
-    def test_the_example_to_copy_passes(self, options):
+    def test_the_example_to_copy_passes(self):
         if not self.example:
             pytest.skip(f"there is no example of {self.name}")
         about = ast.get_docstring(ast.parse((ROOT / "examples" / "frameworks" / self.example).read_text("utf-8")))
@@ -432,7 +444,6 @@ class Scenarios:
             "-p",
             "no:cacheprovider",
             *command.split(),
-            *options,
         ]
         done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
@@ -485,11 +496,68 @@ class Scenarios:
             really_called.clear()
             shutdown()  # the run is over: nothing of the framework is watched any more
 
+    def test_run_files_are_equal_over_repeats_widths_workers_and_isolation(self, pytester):
+        made = "agent" if "subagent" in self.lacks else "delegating"
+        pytester.makepyfile(
+            my_agents=f"""
+            import sys
+            sys.path[:0] = {[str(HERE), str(HERE.parent)]!r}
+            from {type(self).__module__} import {type(self).__name__}
+            agent = {type(self).__name__}().{made}()
+            """
+        )
+        write_team_suite(pytester.path / "benchmark_cases", delegates=made == "delegating")
+        variants = [
+            ("--mapsat-concurrency=1",),
+            ("--mapsat-concurrency=8",),
+            ("-n", "2"),
+            ("--mapsat-isolate", "--mapsat-concurrency=8"),
+        ]
+        files = []
+        for number, options in enumerate(variants):
+            save = ["--mapsat-agent=my_agents:agent", f"--mapsat-save={number}.json", "-W", "ignore", *options]
+            pytester.runpytest_inprocess(*save)
+            files.append(saved_text(pytester, f"{number}.json"))
+        assert set(files) == {files[0]}
+        made_calls = [
+            [
+                step["tool"]
+                for turn in case["trajectory"]["turns"]
+                for step in turn.get("steps", ())
+                if step["kind"] == "call"
+            ]
+            for case in json.loads(files[0])["cases"]
+        ]
+        assert sorted(made_calls) == [["find"], ["find"], ["find", "find"]]
+
     def test_a_slow_agent_is_stopped_at_the_time_limit(self):
         started = time.monotonic()
         ended = play(self.agent(slow=True), "Find a cafe", timeout=0.5)
         assert ended.ending == "timeout"
         assert time.monotonic() - started < 10
+
+
+def write_team_suite(folder: Path, *, delegates: bool) -> None:
+    """Write a suite of three cases for the tool find: parallel calls, of agents where the agent delegates, a question, a crash."""
+    queries = ("Each a charger" if delegates else "Both a charger", "Plan a trip", "Break a charger")
+    cases = []
+    for query in queries:
+        name = query.partition(" ")[0].lower()
+        case = tiny_suite.case(name, episode={"run": ["ask_finder"]})
+        case["visible"]["query"] = query
+        cases.append(case)
+    tiny_suite.write_suite(folder, {"all.yaml": cases})
+    recordings = [
+        {**tiny_suite.recording(case["id"]), "tool": "find", "arguments": {"query": place}}
+        for case in cases
+        for place in ("charger", "secret", "trip")
+    ]
+    lines = [json.dumps(recording) + "\n" for recording in recordings]
+    (folder / "recordings" / "all.jsonl").write_text("".join(lines), encoding="utf-8")
+    (folder / "tools" / "search_poi.yaml").unlink()
+    (folder / "tools" / "find.yaml").write_text(tiny_suite.TOOL.replace("search_poi", "find"), encoding="utf-8")
+    cases_text = (folder / "all.yaml").read_text(encoding="utf-8")
+    (folder / "all.yaml").write_text(cases_text.replace("search_poi", "find"), encoding="utf-8")
 
 
 def as_text(value: Any) -> str:

@@ -120,7 +120,7 @@ class TestGoogleADK(Scenarios):
             events = await InMemoryRunner(finder).run_debug(f"Find a {query}", quiet=True)
             return events[-1].content.parts[0].text
 
-        return self.agent(tools=[ask_finder])
+        return self.agent(tools=[find, ask_finder])
 
     def test_an_app_is_played_like_its_agent(self):
         self.played(App(name="guide_app", root_agent=self.agent()))

@@ -120,7 +120,7 @@ class TestLlamaIndex(Scenarios):
         async def ask_finder(query: str) -> str:
             return str(await finder.run(user_msg=f"Find a {query}"))
 
-        return self.agent(tools=[FunctionTool.from_defaults(async_fn=ask_finder)])
+        return self.agent(tools=[FunctionTool.from_defaults(find), FunctionTool.from_defaults(async_fn=ask_finder)])
 
     def test_input_that_a_tool_asks_for_is_asked_of_the_user(self):
         async def confirm(context: Context, query: str) -> str:

@@ -16,17 +16,20 @@ pytest.importorskip(
 
 from agents import (
     Agent,
+    AgentHooks,
     FunctionTool,
     GuardrailFunctionOutput,
     Model,
     ModelResponse,
     RunContextWrapper,
     Runner,
+    ToolGuardrailFunctionOutput,
     Usage,
     WebSearchTool,
     function_tool,
     handoff,
     input_guardrail,
+    tool_input_guardrail,
 )
 from openai.types.responses import (
     Response,
@@ -224,6 +227,41 @@ class TestOpenAIAgents(Scenarios):
         assert ended.fault is None, ended.fault
         assert replies(ended)[0] == (words or "The guardrail off_topic declined this.")
         assert "the guardrail off_topic tripped" in [step.text for step in ended.turns[1].steps]
+
+    def test_an_agent_that_is_a_tool_of_its_own_is_the_agents_own_fault(self):
+        agent = Agent("guide", model=HandsOver("helper", {"input": "Find a cafe"}))
+        agent.tools = [agent.as_tool("helper", "Asks itself.")]
+        ended = play(agent, "Find a cafe")
+        assert (ended.ending, ended.fault.blame) == ("agent_error", "agent")
+        assert "ran each other more than 100 times in one reply, last by helper" in ended.fault.message
+
+    def test_hooks_of_ones_own_ask_for_no_context(self):
+        class Hooks(AgentHooks):
+            async def on_tool_end(self, context, agent, tool, result):
+                seen.append(result)
+
+        seen = []
+        self.played(self.agent(hooks=Hooks()))
+        assert "Old cafe" in seen[0]
+
+    def test_a_guardrail_of_a_tool_that_trips_is_a_reply_with_its_words(self):
+        @tool_input_guardrail
+        def polite(data):
+            return ToolGuardrailFunctionOutput.raise_exception(DECLINED)
+
+        own = function_tool(find)
+        own.tool_input_guardrails = [polite]
+        ended = play(self.agent(tools=[own]), "Find a cafe")
+        assert ended.fault is None, ended.fault
+        assert replies(ended)[0] == DECLINED
+
+    def test_a_server_that_is_not_connected_is_refused_at_the_start(self):
+        mcp = pytest.importorskip("agents.mcp")
+        server = mcp.MCPServerStdio({"command": "maps"}, name="maps")
+        with pytest.raises(
+            UsageError, match="its MCP server 'maps' is not connected; connect it in an `async def make"
+        ):
+            source_of(self.agent(mcp_servers=[server]), "mymod:agent")
 
     def test_behind_a_function_agents_that_are_asked_by_others_are_met(self):
         desks = [

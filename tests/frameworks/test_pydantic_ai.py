@@ -120,7 +120,7 @@ class TestPydanticAI(Scenarios):
         async def ask_finder(query: str) -> str:  # the framework runs an agent in a tool that is a coroutine only
             return (await finder.run(f"Find a {query}")).output
 
-        return self.agent(tools=[Tool(ask_finder)])
+        return self.agent(tools=[Tool(find), Tool(ask_finder)])
 
     def test_a_service_that_is_down_loses_the_episode(self):
         self.lost(ModelHTTPError(503, "mind"))

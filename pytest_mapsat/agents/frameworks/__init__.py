@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from asyncio import AbstractEventLoop, Lock, get_running_loop
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -29,8 +30,8 @@ from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_erro
 from .watched import unwatch as unwatch
 from .watched import watch as watch
 
-#: As many as the calls of tools that a reply may make.
-_MOST_RUNS = 200
+#: So many handoffs and runs of other agents in one reply have no end.
+_MOST_RUNS = 100
 
 
 class ToolAnswer(NamedTuple):
@@ -70,6 +71,11 @@ class Spent:
             Usage(input_tokens=tokens_in if counted else None, output_tokens=tokens_out if counted else None, cost=cost)
         )
 
+    @property
+    def parts(self) -> int:
+        """How often usage was counted."""
+        return len(self._parts)
+
     def usage(self) -> dict[str, float | None] | None:
         """Return the usage of the reply; None if nothing was counted."""
         return total_usage(self._parts).model_dump() if self._parts else None
@@ -86,7 +92,8 @@ class AdapterEpisode:
         data: what a factory returned beside its agent, as a context of the user's own; None: nothing.
         run: names of the agent's tools whose own body runs, as each runs another agent.
         spent: what the models of the reply that is under way used.
-        others_run: how often an agent of the team handed over or ran another one in this reply.
+        others_run: the handoffs and the runs of other agents in this reply: the tool, and how many calls of models came before it.
+        moved: what an agent handed over with, by its name and the number of calls of models before it.
     """
 
     tools: Toolbox
@@ -95,7 +102,8 @@ class AdapterEpisode:
     data: Any = None
     run: Container[str] = ()
     spent: Spent = field(default_factory=Spent)
-    others_run: int = 0
+    others_run: set[tuple[str, int]] = field(default_factory=set)
+    moved: dict[tuple[str, int], Any] = field(default_factory=dict)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -113,8 +121,9 @@ class AdapterEpisode:
 
     def count_run(self, tool: str) -> None:
         """Count that a handoff or a tool that runs another agent runs. Raises _EndlessError if that has no end."""
-        self.others_run += 1
-        if self.others_run > _MOST_RUNS:
+        # Of one call there are several on the way to the body; without an end, models are called between two of them.
+        self.others_run.add((tool, self.spent.parts))
+        if len(self.others_run) > _MOST_RUNS:
             raise _EndlessError(
                 f"the agents handed over or ran each other more than {_MOST_RUNS} times in one reply, last by {tool}"
             )
@@ -169,6 +178,34 @@ def must_answer(call: GuardedCall, name: str, body: Any, *things: Any, own: bool
     if not call.is_answered(*things):
         call.refuse(name)
     return True
+
+
+#: Locks of the bodies that are called side by side, one for each event loop; None outside the loop of a reply.
+_lane: ContextVar[dict[AbstractEventLoop, Lock] | None] = ContextVar("mapsat_lane", default=None)
+
+
+def in_turn(call: GuardedCall, then: Callable[[GuardedCall, Any], Any] = lambda _, result: result) -> Any:
+    """Run the body of a tool that hands over or runs another agent; bodies that are called at once run one after the other, so that calls keep their order.
+
+    Args:
+        call: the call.
+        then: returns the result of the call, given that of the body.
+    """
+    result = call.real()
+    return _in_turn(call, result, then) if isawaitable(result) else then(call, result)
+
+
+async def _in_turn(call: GuardedCall, result: Awaitable[Any], then: Callable[[GuardedCall, Any], Any]) -> Any:
+    """Await the result of a body once the bodies before it have ended; what is called inside has a lane of its own."""
+    lane = _lane.get()
+    if lane is None:
+        return then(call, await result)
+    async with lane.setdefault(get_running_loop(), Lock()):
+        token = _lane.set({})
+        try:
+            return then(call, await result)
+        finally:
+            _lane.reset(token)
 
 
 def as_agent(call: GuardedCall, name: str | None) -> Any:
@@ -338,6 +375,7 @@ class FrameworkConversation:
     async def reply(self, message: str) -> Reply:
         """Return the agent's answer or question; if its run has stopped for approval, the message approves or declines."""
         self.begin()
+        _lane.set({})
         stops, self.stops = self.stops, []
         try:
             output = await self.run(self.resumed_input(stops, message) if stops else self.run_input(message))
@@ -350,7 +388,7 @@ class FrameworkConversation:
     def begin(self) -> None:
         """Reset the usage, the thoughts and the text for a new reply."""
         self.episode.spent, self.thoughts, self.text = Spent(), list[str](), ""
-        self.episode.others_run = 0
+        self.episode.others_run = set()
 
     @property
     def spent(self) -> Spent:
@@ -513,7 +551,7 @@ def kind_in(*annotated: Any) -> Any:
         hints = getattr(thing, "__annotations__", {}) if isroutine(thing) else {}
         for alias in (thing, *getattr(type(thing), "__orig_bases__", ()), *hints.values()):
             for kind in getattr(alias, "__args__", ()):
-                if is_data_kind(kind) and _fields(kind)[1] is not None:
+                if is_data_kind(kind) and not comes_from(kind.__module__, "agents") and _fields(kind)[1] is not None:
                     return kind
     return None
 

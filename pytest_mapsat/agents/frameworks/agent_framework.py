@@ -15,6 +15,7 @@ from . import (
     as_agent,
     counted,
     go_ahead,
+    in_turn,
     kinds_of,
     must_answer,
     natively,
@@ -70,7 +71,7 @@ def meet(call: GuardedCall) -> Any:
     function = getattr(tool, "func", None)
     own = str(getattr(function, "__module__", "")).startswith("agent_framework.")
     if not must_answer(call, tool.name, function or tool, own=own):
-        return call.real()
+        return in_turn(call)
     return _answered(call)
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, create_model
 
 from pytest_mapsat.guard import GuardedCall
 
-from . import Adapter, AdapterEpisode, FrameworkConversation, as_agent, must_answer, natively
+from . import Adapter, AdapterEpisode, FrameworkConversation, as_agent, in_turn, must_answer, natively
 
 #: Where the tools come from with which agents hand over to each other: they touch nothing outside the crew.
 _OWN = ("crewai.tools.agent_tools.ask", "crewai.tools.agent_tools.delegate")
@@ -88,7 +88,7 @@ def meet(call: GuardedCall) -> Any:
     made_from = getattr(unwrap(getattr(tool, "func", None) or tool), "__self__", tool)
     own, body = type(made_from).__module__.startswith(_OWN), getattr(made_from, "func", None) or type(made_from)
     if not must_answer(call, tool.name, body, made_from, own=own):
-        return call.real()
+        return in_turn(call)
     arguments: Any = dict(zip(tool.args_schema.model_fields, call.given, strict=False)) | call.options
     if call.name.endswith("invoke"):
         arguments = call.options.get("input", *call.given[:1])

@@ -9,7 +9,17 @@ from typing import Any
 
 from pytest_mapsat.guard import GuardedCall
 
-from . import Adapter, AdapterEpisode, FrameworkConversation, go_ahead, must_answer, natively, refusal_of, team_of
+from . import (
+    Adapter,
+    AdapterEpisode,
+    FrameworkConversation,
+    go_ahead,
+    in_turn,
+    must_answer,
+    natively,
+    refusal_of,
+    team_of,
+)
 
 #: The tools with which agents hand over, ask each other and end: those of these modules of ``google.adk.tools`` touch nothing outside the run.
 _OWN = (
@@ -156,7 +166,7 @@ def meet(call: GuardedCall) -> Any:
             call.refuse(tool.name, _INSTEAD)
         return call.real()
     if not must_answer(call, tool.name, getattr(tool, "func", None) or tool, own=_is_own(tool)):
-        return call.real()
+        return in_turn(call)
     if call.name == "func":
         return call.episode.call(tool.name, call.arguments()).value
     return _answered(call)

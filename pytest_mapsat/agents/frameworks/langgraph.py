@@ -19,6 +19,7 @@ from . import (
     FrameworkConversation,
     data_from,
     go_ahead,
+    in_turn,
     is_data_kind,
     must_answer,
     natively,
@@ -32,6 +33,9 @@ _OWN = (
     "langgraph_supervisor",
     "langgraph_swarm",
 )
+
+
+_MOVED = "Not done: the conversation was handed over by another call of this turn."
 
 
 class _GraphConversation(FrameworkConversation):
@@ -159,12 +163,15 @@ def _counter(conversation: FrameworkConversation) -> Any:
 
 
 def meet(call: GuardedCall) -> Any:
-    """Answer a call of a LangChain tool from the sandbox, or refuse it."""
+    """Answer a call of a LangChain tool from the sandbox, or refuse it; let graphs run in one thread."""
     tool = call.thing
+    if hasattr(tool, "channels"):  # a graph, whose nodes and tools run one after the other: calls keep their order
+        options = {"config": None, **call.options, **dict(zip(("input", "config"), call.given, strict=False))}
+        return call.body(**{**options, "config": {"max_concurrency": 1, **(options["config"] or {})}})
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
     own = str(getattr(function, "__module__", "")).startswith(_OWN) or _hands_over(function)
     if not must_answer(call, tool.name, function or tool, own=own):
-        return call.real()
+        return in_turn(call, _first_move) if call.name in ("invoke", "ainvoke") else in_turn(call)
     # One after the other in the loop, not in threads: calls keep their order.
     plain = {"arun": "run", "ainvoke": "invoke"}.get(call.name, call.name)
     if plain not in ("run", "invoke"):
@@ -178,6 +185,19 @@ def meet(call: GuardedCall) -> Any:
     schema = {"type": "object", "properties": tool.args}
     stand_in = _substitute(tool.name, tool.description or tool.name, schema, call.episode, tool)
     return getattr(stand_in, plain)(given, *others, **options)
+
+
+def _first_move(call: GuardedCall, result: Any) -> Any:
+    """Return what a tool returned; of several handoffs in one turn only the first stays one, where LangGraph follows any of them."""
+    if getattr(result, "graph", None) is None or not call.episode:
+        return result
+    turn = (_caller(), call.episode.spent.parts)
+    if call.episode.moved.setdefault(turn, result) is result:
+        return result
+    from langchain_core.messages import ToolMessage
+
+    given = call.given[0] if call.given else call.options["input"]
+    return ToolMessage(_MOVED, tool_call_id=given.get("id") or "")
 
 
 def _caller() -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_mapsat.guard import GuardedCall, calling
 
-from . import Adapter, AdapterEpisode, FrameworkConversation, counted, must_answer, natively, refusal_of
+from . import Adapter, AdapterEpisode, FrameworkConversation, counted, in_turn, must_answer, natively, refusal_of
 
 #: Where the tool comes from with which agents hand over to each other.
 _HANDOFFS = "llama_index.core.agent.workflow.multi_agent_workflow"
@@ -86,7 +86,7 @@ def meet(call: GuardedCall) -> Any:
     function = getattr(tool, "real_fn", None)
     own = getattr(function, "__module__", "") == _HANDOFFS
     if not must_answer(call, name, function or tool, own=own):
-        return call.real()
+        return in_turn(call)
     return _answered(call, name) if call.name == "acall" else _output(call, name)
 
 

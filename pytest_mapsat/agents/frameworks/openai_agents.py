@@ -15,6 +15,7 @@ from . import (
     FrameworkConversation,
     counted,
     go_ahead,
+    in_turn,
     is_ours,
     kind_in,
     natively,
@@ -68,12 +69,16 @@ class _OpenAIConversation(FrameworkConversation):
     async def run(self, given: Any) -> Any:
         """Run or resume the agent, note its thoughts and where it stops, and return the output."""
         from agents import Runner
-        from agents.exceptions import InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered
+        from agents.exceptions import AgentsException
 
         try:
             result = await Runner.run(self.agent, given, context=self._context)
-        except (InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered) as tripped:
-            return self._declined(tripped.guardrail_result)
+        except AgentsException as tripped:
+            # That of a tool is its own result.
+            declined = getattr(tripped, "guardrail_result", tripped)
+            if not hasattr(declined, "guardrail"):
+                raise
+            return self._declined(declined)
         self.thoughts += _thoughts(result.new_items)
         self.stops = result.interruptions
         self._stopped = result if self.stops else None
@@ -101,8 +106,6 @@ def meet(call: GuardedCall) -> Any:
         agent = call.given[0] if call.given else call.options.get("starting_agent")
         return call.inside() if call.is_answered(agent) else call.real()
     if _is_own(call.thing, call):
-        if call.episode and not is_ours(call.body):
-            call.episode.count_run(call.thing.name)
         return call.real()
     return _invoker(call.thing, call, "")(*call.given, **call.options)
 
@@ -128,8 +131,31 @@ async def _listed(call: GuardedCall) -> list[Any]:
         call.refuse(str(getattr(outside[0], "name", type(outside[0]).__name__)), _INSTEAD)
     # Whether a tool of an MCP server is answered, the server knows, which was perhaps given to ``sandboxed``.
     passed = any(map(is_sandboxed, call.thing.mcp_servers)) and not call.is_answered()
-    kept = [_is_own(tool, call) or (passed and _is_of_a_server(tool)) for tool in tools]
-    return [tool if keep else _twin(tool, call) for tool, keep in zip(tools, kept, strict=True)]
+    makers = [
+        _as_it_is if passed and _is_of_a_server(tool) else _runner if _is_own(tool, call) else _twin for tool in tools
+    ]
+    return [make(tool, call) for make, tool in zip(makers, tools, strict=True)]
+
+
+def _as_it_is(tool: Any, _: GuardedCall) -> Any:
+    """Return a tool."""
+    return tool
+
+
+def _runner(tool: Any, call: GuardedCall) -> Any:
+    """Return a copy of a tool that runs an agent: its runs are counted and keep their order; any other own tool as it is."""
+    real = getattr(tool, "on_invoke_tool", None)
+    if real is None or is_ours(real) or not call.episode:
+        return tool
+
+    async def invoke(*given: Any) -> Any:
+        """Run the agent."""
+        call.episode.count_run(tool.name)
+        return await in_turn(call._replace(body=real, given=given, options={}))
+
+    twin = copy.copy(tool)
+    twin.on_invoke_tool = invoke
+    return twin
 
 
 def _is_of_a_server(tool: Any) -> bool:
@@ -191,6 +217,11 @@ def _context_kind(agent: Any) -> Any:
 def _refusal(agent: Any) -> str:
     """Return why a team of agents cannot be played: some tools are not functions; empty if it can be played."""
     team = team_of(agent, "handoffs")
+    servers = [server for member in team for server in getattr(member, "mcp_servers", ())]
+    if apart := [server.name for server in servers if getattr(server, "session", server) is None]:
+        return (
+            f"its MCP server {apart[0]!r} is not connected; connect it in an `async def make()` that returns the agent"
+        )
     return refusal_of({type(tool).__name__ for member in team for tool in getattr(member, "tools", ())} - _HARMLESS)
 
 

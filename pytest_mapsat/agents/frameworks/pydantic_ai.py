@@ -9,7 +9,17 @@ from typing import Any
 
 from pytest_mapsat.guard import GuardedCall, is_sandboxed
 
-from . import Adapter, AdapterEpisode, FrameworkConversation, ToolAnswer, counted, go_ahead, must_answer, natively
+from . import (
+    Adapter,
+    AdapterEpisode,
+    FrameworkConversation,
+    ToolAnswer,
+    counted,
+    go_ahead,
+    in_turn,
+    must_answer,
+    natively,
+)
 
 
 def _native(name: str, description: str, parameters: dict[str, Any], episode: AdapterEpisode) -> Any:
@@ -83,7 +93,7 @@ def meet(call: GuardedCall) -> Any:
         name = getattr(function, "__name__", "output")
         is_theirs = str(getattr(function, "__module__", "")).startswith("pydantic_ai.")
         if is_theirs or not must_answer(call, name, function, own=call.is_answered()):
-            return call.real()
+            return in_turn(call)
         return _answered(call, name, call.given[0])
     return _met_in_a_set(call)
 
@@ -102,7 +112,7 @@ def _met_in_a_set(call: GuardedCall) -> Any:
     )
     own = around or getattr(tool and tool.tool_def, "tool_kind", None)
     if own or not must_answer(call, name, getattr(member, "function", None), member):
-        return call.real()
+        return in_turn(call)
     ctx = given.get("ctx")
     arguments = given.get("tool_args", given.get("args"))
     return _answered(call, getattr(ctx, "tool_name", None) or name, arguments, getattr(ctx, "agent", None))

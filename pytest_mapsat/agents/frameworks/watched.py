@@ -49,6 +49,7 @@ _WATCHED = {
     "httpx2.Client": "model_client: send",
     "langchain_core.runnables.base.Runnable": f": {_RUNS}",
     "langchain_core.tools.base.BaseTool": f"langgraph: {_LANGCHAIN}",
+    "langgraph.pregel.main.Pregel": "langgraph: invoke",
     "llama_index.core.agent.workflow.base_agent.BaseWorkflowAgent": "llama_index: run _call_tool",
     "llama_index.core.agent.workflow.multi_agent_workflow.AgentWorkflow": "llama_index: run _call_tool",
     "llama_index.core.base.llms.base.BaseLLM": "llama_index: achat astream_chat",
