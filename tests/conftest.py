@@ -46,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="K/N",
         type=_share,
         default=(1, 1),
-        help="with --proofs: of the proofs that repeat a kind, and of what tries generated input, run the Kth of N parts only",
+        help="with --proofs: of the proofs that take turns, and of what tries generated input, run the Kth of N parts only",
     )
 
 
@@ -59,16 +59,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "cold: starts interpreters that have imported nothing")
     config.addinivalue_line(
         "markers",
-        "long_proof(repeats=False): many simulated runs, mutants or pages; runs under --proofs only."
-        " repeats: others of its kind show the same on other data",
+        "long_proof(in_turn=False): many simulated runs, mutants or pages; runs under --proofs only."
+        " in_turn: it takes turns with others, see --proofs-share",
     )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     proofs, thorough = config.getoption("--proofs"), config.getoption("--thorough")
     part, parts = config.getoption("--proofs-share")
-    repeated = [item for item in items if _repeats(item)]
-    of_other_parts = {item for at, item in enumerate(repeated) if at % parts != part - 1} if proofs else set()
+    in_turn = [item for item in items if proofs and _takes_turns(item)]
+    of_other_parts = {item for at, item in enumerate(in_turn) if at % parts != part - 1}
     left_out = [
         item
         for item in items
@@ -99,10 +99,10 @@ def _share(text: str) -> tuple[int, int]:
     return part, parts
 
 
-def _repeats(item: pytest.Item) -> bool:
-    """Return whether a proof shows on other data what others of its kind show; what tries generated input does so every day, with fewer examples."""
+def _takes_turns(item: pytest.Item) -> bool:
+    """Return whether a proof may wait for the next commits; what tries generated input is run every day anyway, with fewer examples."""
     proof = item.get_closest_marker("long_proof")
-    return proof.kwargs.get("repeats", False) if proof else _tries_generated_input(item)
+    return bool(proof.kwargs.get("in_turn")) if proof else _tries_generated_input(item)
 
 
 def _tries_generated_input(item: pytest.Item) -> bool:

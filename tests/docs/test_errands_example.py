@@ -110,7 +110,7 @@ def test_a_proactive_task_fails_for_an_agent_that_does_not_ask():
     assert {name for name, card in remembering.items() if card.clarifications} == asked
 
 
-@pytest.mark.long_proof
+@pytest.mark.long_proof(in_turn=True)
 def test_who_does_what_the_page_says_sees_what_it_shows(tmp_path):
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     assert "\n\n".join(walk(PAGE, tmp_path, str(Path(sys.executable).parent))) == ""

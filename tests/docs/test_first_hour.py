@@ -10,7 +10,7 @@ from first_hour import build_wheel, install
 from walkthrough import run
 
 pytestmark = [
-    pytest.mark.long_proof,
+    pytest.mark.long_proof(in_turn=True),
     pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX shell"),
 ]
 

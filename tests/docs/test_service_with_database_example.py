@@ -58,7 +58,7 @@ def test_the_service_knows_no_other_faults() -> None:
     assert all(f'"{name}" in bugs' in source for name in FAULTS)
 
 
-@pytest.mark.long_proof
+@pytest.mark.long_proof(in_turn=True)
 def test_the_page_that_begins_with_it_does_what_it_says(tmp_path: Path) -> None:
     pytest.importorskip("fastapi")
     for name in ("hotel.py", "data.sql"):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from walkthrough import steps, walk
 
-pytestmark = pytest.mark.long_proof
+pytestmark = pytest.mark.long_proof(in_turn=True)
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8")
 

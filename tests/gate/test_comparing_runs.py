@@ -422,7 +422,7 @@ def test_a_difference_that_is_open_on_both_sides_of_nothing_is_unclear_however_m
         assert (change.direction, change.p == 1) == (direction, direction == "unclear")
 
 
-@pytest.mark.long_proof
+@pytest.mark.long_proof(in_turn=True)
 def test_so_many_trials_as_it_asks_for_see_a_drop_as_large_as_the_rule():
     generator = random.Random(4)
 
@@ -612,7 +612,7 @@ def test_a_build_is_known_where_everything_that_names_one_names_the_same(builds,
     assert run.described().agent_build == known
 
 
-@pytest.mark.long_proof
+@pytest.mark.long_proof(in_turn=True)
 def test_one_agent_against_itself_is_red_in_at_most_one_of_twenty_comparisons_at_any_number_of_trials():
     generator = random.Random(7)
     for trials in (2, 4, 8):
@@ -632,7 +632,7 @@ def test_one_agent_against_itself_is_red_in_at_most_one_of_twenty_comparisons_at
         assert red <= 4, f"{trials} trials: {red} of 25"
 
 
-@pytest.mark.long_proof
+@pytest.mark.long_proof(in_turn=True)
 def test_how_often_a_run_of_an_agent_that_fails_one_trial_in_ten_is_red_against_the_next_one():
     generator = random.Random(9)
 

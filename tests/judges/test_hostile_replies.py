@@ -73,7 +73,7 @@ def test_no_check_breaks_and_every_quotation_is_true(reply):
 @pytest.mark.parametrize(
     "piece",
     [
-        *(pytest.param(piece, marks=pytest.mark.long_proof(repeats=True)) for piece in PIECES),
+        *(pytest.param(piece, marks=pytest.mark.long_proof(in_turn=True)) for piece in PIECES),
         "Old Mill is closed. ",
         "Take bus 5, 1.2 km at 6:30 pm, not Old Mill. ",
         *LISTS,

@@ -19,7 +19,7 @@ FUNCTION = "shipped_agents.considerate:agent"
 FEW = sorted(ALL)[::10]
 CASES, CASES_OF_PROGRAMS = (
     [
-        pytest.param(name, marks=() if name in FEW else pytest.mark.long_proof(repeats=True))
+        pytest.param(name, marks=() if name in FEW else pytest.mark.long_proof(in_turn=True))
         for name in sorted({*FEW, *names})
     ]
     for names in (sorted(ALL), sorted(ALL)[::3])

@@ -13,7 +13,7 @@ MODEL = "openai/gpt-4o-mini"
 RUNS = [
     *(
         pytest.param(
-            "react", SUITE, f"{part}/3", 30, id=f"react-all-{part}", marks=pytest.mark.long_proof(repeats=True)
+            "react", SUITE, f"{part}/3", 30, id=f"react-all-{part}", marks=pytest.mark.long_proof(in_turn=True)
         )
         for part in (1, 2, 3)
     ),

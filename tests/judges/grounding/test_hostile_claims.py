@@ -119,7 +119,7 @@ def test_the_same_reply_has_the_same_claims(reply):
 @pytest.mark.parametrize(
     "piece",
     [
-        *(pytest.param(piece, marks=pytest.mark.long_proof(repeats=True)) for piece in PIECES),
+        *(pytest.param(piece, marks=pytest.mark.long_proof(in_turn=True)) for piece in PIECES),
         "枫林公园，300米\n",
         "- 青石寺：1480米，18:30\n",
         "Try the Old Mill Inn, 2 km. ",
