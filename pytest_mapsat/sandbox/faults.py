@@ -60,11 +60,6 @@ class FaultySandbox:
         """Return the events of the other sandbox, which come after its calls; None if it has none."""
         return getattr(self._inner, "events", None)
 
-    @property
-    def events(self) -> Any:
-        """Return the events of the case; None if it has none."""
-        return getattr(self._inner, "events", None)
-
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
         """Answer a call; an agent's mistake gives an error answer, never an exception."""
         own = tool_name(self.tools, name) if isinstance(name, str) else ""

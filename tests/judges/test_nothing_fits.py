@@ -49,8 +49,8 @@ def judged(*turns, output=None, none=None, by_id=False):
     truth = {"requirements": needs, "none": none, "user": {"confirms": "yes"}}
     case = Case.model_validate({"id": "c", "visible": visible, "truth": truth})
     spoken = [Turn(role="user", text=visible["query"])]
-    for text, *steps in turns:
-        steps = [call("find_rooms", ROOMS), *steps] if len(spoken) == 1 else steps
+    for text, *more in turns:
+        steps = [call("find_rooms", ROOMS), *more] if len(spoken) == 1 else more
         role = "agent" if spoken[-1].role == "user" else "user"
         spoken.append(Turn(role=role, text=text, steps=tuple(steps) if role == "agent" else ()))
     spoken[-1] = spoken[-1].model_copy(update={"output": output})
