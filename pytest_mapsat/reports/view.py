@@ -307,7 +307,7 @@ def answered_by(step: Step) -> str:
     """Return the source of a call's answer; for a failed call, its status."""
     if step.kind == "memory" and step.status == "ok":
         return "memory"
-    is_marked = step.status in ("error", "refused", "over_limit", "unknown") or step.provenance is None
+    is_marked = step.status in ("error", "refused", "over_limit", "unknown") and not step.fault
     return step.status if is_marked or step.provenance is None else step.provenance.kind
 
 
