@@ -151,7 +151,7 @@ def with_attempt(line: bytes, attempt: int) -> bytes:
 
 
 #: Options that make variants of cases: a run without them has the file that it always had.
-_SWEEPS = ("faults",)
+_SWEEPS = ("faults", "manners")
 
 
 def write_run(path: Path, run: Run, lines: Iterable[bytes], *, like: Path | None = None) -> None:

@@ -183,12 +183,16 @@ class Step(Noun):
         return self.fault != "" and (self.status != "ok" or self.fault == "lost_reply")
 
 
+#: How an error of ours names a fault.
+_FAILED = ("timeout", "server_error", "rate_limit")
+
+
 def status_of(result: Json) -> Literal["ok", "miss", "error"]:
     """Return the status shown by the result of a recorded call: ok, or a miss or an error of our own sandbox."""
     if result == MISS_RESULT:
         return "miss"
-    if isinstance(result, dict) and result.keys() == {"status", "message"} and result["status"] == "error":
-        return "error"
+    if isinstance(result, dict) and result.get("status") == "error" and result.get("error", "timeout") in _FAILED:
+        return "error" if result.keys() - {"error", "retry_after"} == {"status", "message"} else "ok"
     return "ok"
 
 

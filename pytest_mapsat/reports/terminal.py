@@ -222,7 +222,9 @@ class _Summary:
             self._apart("" if number else "recovery", text, f"95 %: {interval}" if interval else "")
         asked = self._run.manifest.options.manners.replace("all", "").split(",")
         if unsuited := [name for name in asked if name and f"manner {name}" not in self._run.variants]:
-            self._say("recovery", f"manner {', '.join(unsuited)}: it suits the script of no case in this run")
+            self._say(
+                "recovery", f"manner {printable(', '.join(unsuited))}: it suits the script of no case in this run"
+            )
 
     def _why_open(self, name: str, mean: Aggregate) -> str:
         """Return why a mean has bounds: labels are undecided, or a judge that reads prose misreads some answers."""

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from math import inf
 from typing import Literal
 
 from pydantic import Field
@@ -93,15 +94,12 @@ def leading(run: Run) -> str:
 
 def recovery_rows(run: Run) -> list[tuple[str, str, str, int]]:
     """Return a row for each kind of variant, that which costs most first: its name, the recovery, its interval and the number of cases."""
-
-    def place(row: tuple[str, Aggregate]) -> tuple[str, bool, float]:
-        """Return the place of a row: all variants of an attribute together, then each kind by its recovery; an undecided one is last."""
-        attribute, _, kind = row[0].partition(" ")
-        return attribute, bool(kind), float("inf") if row[1].mean is None else row[1].mean
-
+    kinds = sorted(run.variants.items(), key=lambda kind: inf if kind[1].mean is None else kind[1].mean)
+    # All variants of an attribute together stand before its kinds.
+    kinds.sort(key=lambda kind: (kind[0].partition(" ")[0], " " in kind[0]))
     return [
         (printable(name), mean_text(mean) or "undecided", interval_text(mean), mean.n + mean.undecided)
-        for name, mean in sorted(run.variants.items(), key=place)
+        for name, mean in kinds
     ]
 
 
@@ -309,7 +307,7 @@ def answered_by(step: Step) -> str:
     """Return the source of a call's answer; for a failed call, its status."""
     if step.kind in ("memory", "event") and step.status == "ok":
         return step.kind
-    is_marked = step.status in ("error", "refused", "over_limit", "unknown") or step.provenance is None
+    is_marked = step.status in ("error", "refused", "over_limit", "unknown") and not step.fault
     return step.status if is_marked or step.provenance is None else step.provenance.kind
 
 

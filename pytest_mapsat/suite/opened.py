@@ -236,7 +236,7 @@ class Suite:
 
     def with_variants(self, entry: CaseEntry) -> tuple[CaseEntry, ...]:
         """Return a case's entry, and those of its variants. A case that cannot be loaded has none: it says so itself. Raises SuiteError."""
-        if self.sweep is None or entry.draft:
+        if self.sweep is None or entry.draft or entry.plain:
             return (entry,)
         if entry.id not in self._variants:
             variants: tuple[CaseEntry, ...] = ()
@@ -890,6 +890,8 @@ def _misfits(
     """Yield the problems of labels that do not fit their case. Raises SuiteError if the case cannot be loaded."""
     labels = placed.noun
     if labels.case not in entries:
+        if labels.case.rpartition("--")[0] in entries:
+            return  # of a variant, which is there in a sweep alone
         message = f"the suite has no case {shown(labels.case)}"
         yield placed.problem(["case"], message, did_you_mean(labels.case, entries))
         return

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from math import isfinite
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import yaml
 
@@ -29,9 +29,8 @@ _MOST_CORRECTIONS = 2
 @cache
 def _manners_of(language: str) -> Mapping[str, Any]:
     """Return the words of all manners in a built-in language."""
-    text = (files("pytest_mapsat") / "languages" / language / "manners.yaml").read_text("utf-8")
-    data: Mapping[str, Any] = yaml.safe_load(text)
-    return data
+    path = files("pytest_mapsat") / "languages" / language / "manners.yaml"
+    return cast("Mapping[str, Any]", yaml.safe_load(path.read_text("utf-8")))
 
 
 def instructions(script: UserScript, language: str) -> Iterator[str]:
@@ -209,10 +208,5 @@ def _polite(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 @lru_cache(maxsize=16)
 def _any_of(words: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern of any of some words, the longest first; as whole words in scripts that write spaces."""
-    parts = (
-        (r"\b" if word[0].isascii() else "")
-        + re.escape(word)
-        + (r"\b" if word[-1].isascii() and word[-1].isalnum() else "")
-        for word in sorted(words, key=len, reverse=True)
-    )
-    return re.compile(f"(?:{'|'.join(parts)})")
+    found = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+    return re.compile(rf"(?<!\w)(?:{found})(?!\w)" if words[0].isascii() else f"(?:{found})")
