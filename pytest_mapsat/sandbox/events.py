@@ -26,7 +26,7 @@ class EventSandbox:
         self._waiting = dict(enumerate(events, 1))
         self._answered: Counter[str] = Counter()
         self._steps: list[Step] = []
-        self._words: list[str] = []
+        self._unsaid: list[Event] = []
 
     @property
     def events(self) -> EventSandbox:
@@ -76,14 +76,14 @@ class EventSandbox:
             if event.rows and not changed:
                 notes.append("no row changed")
             self._steps.append(Step(kind="event", id=str(number), text="; ".join(notes), changed=changed))
-            self._words += [event.say] if event.say else []
+            self._unsaid += [event] if event.say else []
 
     def taken(self) -> tuple[Step, ...]:
         """Return the events that happened since this was last asked, as steps."""
         steps, self._steps = tuple(self._steps), []
         return steps
 
-    def words(self) -> tuple[str, ...]:
-        """Return the words that events give the user to say, since this was last asked."""
-        words, self._words = tuple(self._words), []
-        return words
+    def unsaid(self) -> tuple[Event, ...]:
+        """Return the events whose words the user has to say, since this was last asked."""
+        events, self._unsaid = tuple(self._unsaid), []
+        return events
