@@ -6,9 +6,10 @@ import pytest
 from pytest_mapsat.agents import source_of
 from pytest_mapsat.episode import run_episode
 from pytest_mapsat.judges import JudgedDialogue, make_judge
-from pytest_mapsat.model import InfrastructureError, Recording, Step, SuiteError, Trajectory, Turn
+from pytest_mapsat.model import InfrastructureError, Recording, RunRequest, Step, SuiteError, Trajectory, Turn
 from pytest_mapsat.proof.mutants import write_changes
 from pytest_mapsat.proof.oracles import dialogue_remarks
+from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.sandbox import make_sandbox, own_changes, play_reference
 from pytest_mapsat.suite import open_suite
 from pytest_mapsat.users import audit, make_user
@@ -271,6 +272,28 @@ def test_after_an_event_tables_answer_before_what_was_recorded_without_it(tmp_pa
         ("exact", 7),
         ("computed", 0),
     ]
+
+
+def test_a_call_of_the_user_is_a_moment_too_and_its_event_stands_behind_it(tmp_path):
+    after = {"after": {"tool": "book_table"}, "rows": [{"table": "slots", "where": {"id": "T2"}, "set": {"free": 0}}]}
+    books = {"asked": ["book"], "calls": [{"tool": "book_table", "arguments": {"table_id": "T1"}}], "say": "I did."}
+    case, suite = suite_of(tmp_path, after, user=[books])
+    played = play(case, suite, lambda message: "Could you book it?" if message.startswith("Please") else "Fine.")
+    assert [(step.kind, step.changed[-1].id) for step in played.turns[2].steps] == [("call", "T1"), ("event", "T2")]
+    assert played.events[0].text == "after call 1 of book_table"
+
+
+def test_on_an_environment_an_event_has_only_words(tmp_path):
+    case, suite = suite_of(tmp_path, RISE)
+    request = RunRequest(agent="test", user="scripted", judge="checks")
+    runner = Runner(source_of(agent_named("blind"), "test"), request, tmp_path)
+    card = runner.run(suite, case, environment=object())
+    assert card.outcome == "error"
+    assert card.blame == "infrastructure"
+    assert "case book: world.events: rows and calls of events change a sandbox" in card.reason
+    spoken, suite = suite_of(tmp_path, {"after": {"turn": 1}, "say": "Hurry."})
+    card = runner.run(suite, spoken, environment=object())
+    assert "world.events" not in card.reason
 
 
 BROKEN = [
