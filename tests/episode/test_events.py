@@ -211,6 +211,10 @@ def test_checks_look_at_what_comes_after_the_events_and_leave_open_what_never_ca
     blind, noticing, never = (play(case, suite, agent) for agent in ("blind", looks_on, lambda message: "" / 0))
     assert labels(case, suite, blind)[0] == dict.fromkeys(("looked", "first", "says", "written"), "failed")
     assert labels(case, suite, noticing)[0] == dict.fromkeys(("looked", "first", "says", "written"), "passed")
+    at_once = play(case, suite, lambda message, tools: str(tools.book_table(table_id="T1")))
+    outcomes, why = labels(case, suite, at_once)
+    assert set(outcomes.values()) == {"unevaluated"}, "it had no reply left in which to notice anything"
+    assert "no reply came after the last event" in why
     outcomes, why = labels(case, suite, never)
     assert set(outcomes.values()) == {"unevaluated"}
     assert "event 1 never came: it comes after reply 1" in why
