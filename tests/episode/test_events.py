@@ -11,7 +11,7 @@ from pytest_mapsat.proof.mutants import write_changes
 from pytest_mapsat.proof.oracles import dialogue_remarks
 from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.sandbox import make_sandbox, own_changes, play_reference
-from pytest_mapsat.suite import open_suite
+from pytest_mapsat.suite import lint, open_suite
 from pytest_mapsat.users import audit, make_user
 
 BOTH = "Shall I book {name} for {price} EUR?"
@@ -246,7 +246,7 @@ def test_the_reference_lives_through_the_same_events(tmp_path):
 
 def test_lint_plays_the_oracle_through_the_events_and_mutants_meet_them(tmp_path):
     late = {"after": {"tool": "find_tables", "call": 5}, "say": "It rains."}
-    lost = {"after": {"tool": "find_tables"}, "rows": [{"table": "slots", "where": {"id": "T9"}, "set": {"free": 0}}]}
+    lost = {"after": {"tool": "find_tables"}, "rows": [{"table": "slots", "where": {"id": "T9"}, "set": {"fre": 0}}]}
     oracle = [
         {"calls": [{"tool": "find_tables"}], "say": "Shall I book Garden Corner for 45 EUR?"},
         {"calls": [{"tool": "book_table", "arguments": {"table_id": "T1"}}], "say": "It is booked."},
@@ -258,6 +258,8 @@ def test_lint_plays_the_oracle_through_the_events_and_mutants_meet_them(tmp_path
         (("world", "events", 1), "in the oracle's dialogue event 2 never came: it comes after call 5 of find_tables"),
         (("world", "events", 2), "event 3, after call 1 of find_tables; no row changed"),
     ]
+    (slip,) = [found for found in lint(suite) if found.rule == "unknown-column"]
+    assert "world.events[2].rows[0].set.fre: no row of the table slots has a column 'fre'" in str(slip)
     played = run_episode(
         case, source_of(agent_named("watchful"), "test"), make_user("scripted", case), make_sandbox(case, suite)
     )
