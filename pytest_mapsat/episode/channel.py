@@ -432,24 +432,22 @@ class UserHands:
         Raises:
             InfrastructureError: the sandbox broke, or was not done in time; the episode is over.
         """
-        try:
-            step: Step | None = self._run(self._channel.act, (str(name), as_json(arguments)))
-        except Overdue:
-            step = None
-            self._channel.broken = InfrastructureError(
-                f"the sandbox was not done with the user's call of {name} when the time of the episode was over"
-            )
+        step: Step | None = self._done(self._channel.act, (str(name), as_json(arguments)), f"the user's call of {name}")
         if step is None:
             raise InfrastructureError("the sandbox of tools broke")
         self.steps.append(step)
         return step
 
     def wait_for_events(self, reply: int) -> None:
-        """Add the events after a reply of the agent to the steps. Raises InfrastructureError if they are not over in time."""
+        """Add the events after a reply of the agent to the steps; the sandbox counts as broken if they are not over in time."""
+        self.steps += self._done(self._channel.events_after, reply, f"the events after reply {reply}") or ()
+
+    def _done(self, function: Callable[[Any], Any], argument: Any, doing: str) -> Any:
+        """Return the result of a function of the sandbox; None if it takes longer than the episode."""
         try:
-            self.steps += self._run(self._channel.events_after, reply)
+            return self._run(function, argument)
         except Overdue:
-            why = f"the sandbox was not done with the events after reply {reply} when the time of the episode was over"
+            why = f"the sandbox was not done with {doing} when the time of the episode was over"
             self._channel.broken = InfrastructureError(why)
 
 

@@ -387,8 +387,8 @@ class _EpisodeDialogue:
             return self._broken() or _End("user_error", _fault_of(error, "user"))
         if events is not None:
             hands.wait_for_events(replies)  # those after its own calls
-            if move.text is not None and (spoken := events.spoken()):
-                move = move.after_events(spoken, self._case.language)
+            if move.text is not None and (unsaid := events.unsaid()):
+                move = move.after_events(unsaid, self._case.language)
         if broken := self._broken():
             return broken
         if move.text is not None or hands.steps:

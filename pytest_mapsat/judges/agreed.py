@@ -106,11 +106,11 @@ class Agreements:
 
     def _changed_since(self, answer: int, at: int) -> list[RowChange]:
         """Return the changes by events to rows of a call, its own or one that an argument names, between the question before an answer and the call."""
+        if not self._context.trajectory.events:
+            return []
         step, changes = self._steps[at], list[RowChange]()
         rows = {(change.table, change.id) for change in step.changed}
         ids = {str(value) for _, value in leaves_of(step.arguments)}
-        if not self._context.trajectory.events:
-            return changes
         for turn in self._context.trajectory.turns[answer : self._turns[at] + 1]:
             for other in takewhile(lambda other: other is not step, turn.steps):
                 events = other.changed if other.kind == "event" else ()

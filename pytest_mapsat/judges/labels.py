@@ -101,6 +101,7 @@ def _evaluate(check: Check, context: JudgedDialogue) -> Finding:
     if getattr(check, "turn", "") == "since_event" or getattr(check, "since", None) is not None:
         events = context.case.world.events if context.case is not None else ()
         late = [why for _, why in context.trajectory.lacking(events)]
+        late += [] if context.turns("since_event") else ["no reply came after the last event"]
         if late or not context.trajectory.events:
             return Finding(None, (*late, "the case has no events")[0], broken=not late)
     finding = left_open(check, FUNCTION_OF[type(check)](check, context), context)

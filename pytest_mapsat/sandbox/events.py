@@ -26,7 +26,7 @@ class EventSandbox:
         self._waiting = dict(enumerate(events, 1))
         self._answered: Counter[str] = Counter()
         self._steps: list[Step] = []
-        self._spoken: list[Event] = []
+        self._unsaid: list[Event] = []
 
     @property
     def events(self) -> EventSandbox:
@@ -76,14 +76,14 @@ class EventSandbox:
             if event.rows and not changed:
                 notes.append("no row changed")
             self._steps.append(Step(kind="event", id=str(number), text="; ".join(notes), changed=changed))
-            self._spoken += [event] if event.say else []
+            self._unsaid += [event] if event.say else []
 
     def taken(self) -> tuple[Step, ...]:
         """Return the events that happened since this was last asked, as steps."""
         steps, self._steps = tuple(self._steps), []
         return steps
 
-    def spoken(self) -> tuple[Event, ...]:
-        """Return the events that give the user words to say, since this was last asked."""
-        spoken, self._spoken = tuple(self._spoken), []
-        return spoken
+    def unsaid(self) -> tuple[Event, ...]:
+        """Return the events whose words the user has to say, since this was last asked."""
+        events, self._unsaid = tuple(self._unsaid), []
+        return events

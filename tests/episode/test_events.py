@@ -6,11 +6,12 @@ import pytest
 from pytest_mapsat.agents import source_of
 from pytest_mapsat.episode import run_episode
 from pytest_mapsat.judges import JudgedDialogue, make_judge
-from pytest_mapsat.model import InfrastructureError, Recording, Step, SuiteError, Trajectory, Turn
+from pytest_mapsat.model import InfrastructureError, Recording, RunRequest, Step, SuiteError, Trajectory, Turn
 from pytest_mapsat.proof.mutants import write_changes
 from pytest_mapsat.proof.oracles import dialogue_remarks
+from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.sandbox import make_sandbox, own_changes, play_reference
-from pytest_mapsat.suite import open_suite
+from pytest_mapsat.suite import lint, open_suite
 from pytest_mapsat.users import audit, make_user
 
 BOTH = "Shall I book {name} for {price} EUR?"
@@ -210,6 +211,10 @@ def test_checks_look_at_what_comes_after_the_events_and_leave_open_what_never_ca
     blind, noticing, never = (play(case, suite, agent) for agent in ("blind", looks_on, lambda message: "" / 0))
     assert labels(case, suite, blind)[0] == dict.fromkeys(("looked", "first", "says", "written"), "failed")
     assert labels(case, suite, noticing)[0] == dict.fromkeys(("looked", "first", "says", "written"), "passed")
+    at_once = play(case, suite, lambda message, tools: str(tools.book_table(table_id="T1")))
+    outcomes, why = labels(case, suite, at_once)
+    assert set(outcomes.values()) == {"unevaluated"}, "it had no reply left in which to notice anything"
+    assert "no reply came after the last event" in why
     outcomes, why = labels(case, suite, never)
     assert set(outcomes.values()) == {"unevaluated"}
     assert "event 1 never came: it comes after reply 1" in why
@@ -241,7 +246,7 @@ def test_the_reference_lives_through_the_same_events(tmp_path):
 
 def test_lint_plays_the_oracle_through_the_events_and_mutants_meet_them(tmp_path):
     late = {"after": {"tool": "find_tables", "call": 5}, "say": "It rains."}
-    lost = {"after": {"tool": "find_tables"}, "rows": [{"table": "slots", "where": {"id": "T9"}, "set": {"free": 0}}]}
+    lost = {"after": {"tool": "find_tables"}, "rows": [{"table": "slots", "where": {"id": "T9"}, "set": {"fre": 0}}]}
     oracle = [
         {"calls": [{"tool": "find_tables"}], "say": "Shall I book Garden Corner for 45 EUR?"},
         {"calls": [{"tool": "book_table", "arguments": {"table_id": "T1"}}], "say": "It is booked."},
@@ -253,6 +258,8 @@ def test_lint_plays_the_oracle_through_the_events_and_mutants_meet_them(tmp_path
         (("world", "events", 1), "in the oracle's dialogue event 2 never came: it comes after call 5 of find_tables"),
         (("world", "events", 2), "event 3, after call 1 of find_tables; no row changed"),
     ]
+    (slip,) = [found for found in lint(suite) if found.rule == "unknown-column"]
+    assert "world.events[2].rows[0].set.fre: no row of the table slots has a column 'fre'" in str(slip)
     played = run_episode(
         case, source_of(agent_named("watchful"), "test"), make_user("scripted", case), make_sandbox(case, suite)
     )
@@ -271,6 +278,28 @@ def test_after_an_event_tables_answer_before_what_was_recorded_without_it(tmp_pa
         ("exact", 7),
         ("computed", 0),
     ]
+
+
+def test_a_call_of_the_user_is_a_moment_too_and_its_event_stands_behind_it(tmp_path):
+    after = {"after": {"tool": "book_table"}, "rows": [{"table": "slots", "where": {"id": "T2"}, "set": {"free": 0}}]}
+    books = {"asked": ["book"], "calls": [{"tool": "book_table", "arguments": {"table_id": "T1"}}], "say": "I did."}
+    case, suite = suite_of(tmp_path, after, user=[books])
+    played = play(case, suite, lambda message: "Could you book it?" if message.startswith("Please") else "Fine.")
+    assert [(step.kind, step.changed[-1].id) for step in played.turns[2].steps] == [("call", "T1"), ("event", "T2")]
+    assert played.events[0].text == "after call 1 of book_table"
+
+
+def test_on_an_environment_an_event_has_only_words(tmp_path):
+    case, suite = suite_of(tmp_path, RISE)
+    request = RunRequest(agent="test", user="scripted", judge="checks")
+    runner = Runner(source_of(agent_named("blind"), "test"), request, tmp_path)
+    card = runner.run(suite, case, environment=object())
+    assert card.outcome == "error"
+    assert card.blame == "infrastructure"
+    assert "case book: world.events: rows and calls of events change a sandbox" in card.reason
+    spoken, suite = suite_of(tmp_path, {"after": {"turn": 1}, "say": "Hurry."})
+    card = runner.run(suite, spoken, environment=object())
+    assert "world.events" not in card.reason
 
 
 BROKEN = [
