@@ -1,4 +1,4 @@
-"""How hidden needs came to be met: unasked, after a question, after the user told it without being asked, or not at all.
+"""How hidden needs came to be met: unasked, after a question, after the user volunteered it, or not at all.
 
 A user's turn counts if a reply of the agent follows it. Words that nobody says what they tell leave it open how a need came to be met.
 """

@@ -160,7 +160,7 @@ class ScriptedUser:
         return replace(move, notes=tuple(self._notes), reveals=self._reveals())
 
     def _reveals(self) -> dict[str, Literal["asked", "told"]] | None:
-        """Return the requirements that the answers of this move tell; None if an answer, or the whole script, does not say what it tells."""
+        """Return the requirements that the answers of this move reveal; None if an answer, or the whole script, does not say so."""
         told = [answer.reveals for answer in self._answers_now]
         if None in told or all(answer.reveals is None for answer in self._script.answers):
             return None
