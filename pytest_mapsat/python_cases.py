@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Interaction,
         Membership,
         Message,
+        NothingFits,
         OracleTurn,
         PlannedCall,
         Requirement,
@@ -70,7 +71,19 @@ class User:
 _EPISODE = {"max_calls": "calls", "run": "run"}
 _VISIBLE = ("query", "messages", "context", "interactions", "instructions", "output_schema")
 _OF_USER = ("intent", "persona", "preferences")
-_TRUTH = ("requirements", "clarification", "tools", "output", "oracle", "end", "use", "user", *_OF_USER)
+_TRUTH = (
+    "requirements",
+    "clarification",
+    "tools",
+    "output",
+    "oracle",
+    "end",
+    "none",
+    "quiet",
+    "use",
+    "user",
+    *_OF_USER,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +138,8 @@ def case(
     tools: Sequence[ExpectedTool | Values] | None = None,
     oracle: Sequence[OracleTurn | Values] | None = None,
     end: Literal["oracle"] | Sequence[PlannedCall | Values] | None = None,
+    none: NothingFits | Values | None = None,
+    quiet: bool | None = None,
     world: World | Values | None = None,
     max_calls: int | None = None,
     run: Sequence[str] | None = None,
@@ -155,6 +170,8 @@ def case(
         tools: the tools that a good agent calls.
         oracle: the dialogue of an agent that knows everything.
         end: the reference for ``same_end``.
+        none: needs that nothing meets together.
+        quiet: whether doing nothing is right.
         world: where the case begins, beside what all cases of the suite start from.
         max_calls: calls of tools in the dialogue.
         run: tools of the agent whose own body runs, because it runs another agent.
