@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         MannerName,
         Membership,
         Message,
+        NothingFits,
         OracleTurn,
         PlannedCall,
         Requirement,
@@ -77,7 +78,19 @@ _EPISODE = {"max_calls": "calls", "run": "run"}
 _WORLD = ("events",)
 _VISIBLE = ("query", "messages", "context", "interactions", "instructions", "output_schema")
 _OF_USER = ("intent", "persona", "preferences")
-_TRUTH = ("requirements", "clarification", "tools", "output", "oracle", "end", "use", "user", *_OF_USER)
+_TRUTH = (
+    "requirements",
+    "clarification",
+    "tools",
+    "output",
+    "oracle",
+    "end",
+    "none",
+    "quiet",
+    "use",
+    "user",
+    *_OF_USER,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +150,8 @@ def case(
     tools: Sequence[ExpectedTool | Values] | None = None,
     oracle: Sequence[OracleTurn | Values] | None = None,
     end: Literal["oracle"] | Sequence[PlannedCall | Values] | None = None,
+    none: NothingFits | Values | None = None,
+    quiet: bool | None = None,
     world: World | Values | None = None,
     events: Sequence[Event | Values] | None = None,
     max_calls: int | None = None,
@@ -168,6 +183,8 @@ def case(
         tools: the tools that a good agent calls.
         oracle: the dialogue of an agent that knows everything.
         end: the reference for ``same_end``.
+        none: needs that nothing meets together.
+        quiet: whether doing nothing is right.
         world: where the case begins, beside what all cases of the suite start from.
         events: what happens during the dialogue; the same as ``events`` of ``world``.
         max_calls: calls of tools in the dialogue.

@@ -99,7 +99,12 @@ class ChecksJudge:
 
     def verdict(self, case: Case, context: JudgedDialogue, extra: Iterable[tuple[Observed, Label]]) -> Verdict:
         """Return the verdict on a judgeable dialogue; ``extra``: further labels, of steps, things or qualities."""
-        labels = (*labels_of(case, context, seconds=self.seconds), *(label for _, label in extra))
+        labels = labels_of(case, context, seconds=self.seconds)
+        if case.truth.none is not None:
+            from .nothing_fits import relaxed  # noqa: PLC0415  (few cases have needs that nothing meets)
+
+            labels = relaxed(case, case.truth.none, context, labels)
+        labels = (*labels, *(label for _, label in extra))
         return Verdict(
             case=case.id,
             trial=context.trajectory.trial,

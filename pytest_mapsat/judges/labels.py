@@ -145,10 +145,6 @@ def labels_of(case: Case, context: JudgedDialogue, *, seconds: float = inf) -> t
             labels.append(unevaluated(requirement, f"the checks before it took more than {seconds:g} s"))
         else:
             labels.append(label_of(requirement, context))
-    if case.truth.none is not None:
-        from .nothing_fits import relaxed  # noqa: PLC0415  (few cases have needs that nothing meets)
-
-        return relaxed(case, case.truth.none, context, labels)
     return tuple(labels)
 
 

@@ -78,7 +78,7 @@ def _wanted(names: Iterable[str]) -> str:
 
 
 def _agreed(none: NothingFits, context: JudgedDialogue) -> Finding:
-    """Judge whether the user agreed to each call that writes: all that can be had breaks a need."""
+    """Judge whether the user agreed to each call that writes, since each row breaks a need."""
     writing = {step.tool for step in context.calls if (tool := context.tool(step)) and tool.effect == "write"}
     tools = writing if none.agreed is None else {*none.agreed}
     if not context.trajectory.lacks_calls and tools.isdisjoint(step.tool for step in context.calls):

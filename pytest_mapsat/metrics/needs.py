@@ -1,4 +1,4 @@
-"""How hidden needs came to be met: unasked, after a question, after the user told it without being asked, or not at all.
+"""How hidden needs came to be met: unasked, after a question, after the user volunteered it, or not at all.
 
 A user's turn counts if a reply of the agent follows it. Words that nobody says what they tell leave it open how a need came to be met.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pytest_mapsat.model import Metric, Requirement, Turn
+from pytest_mapsat.model import Metric, Turn
 
 from .metric_set import Measure, MetricInput, MetricSet, share_of
 
@@ -21,11 +21,11 @@ _WAYS = {
 _SOURCES = ("context", "profile", "environment", "unstated")
 
 
-def ways_of(requirement: Requirement, value: float | None, turns: Sequence[Turn]) -> frozenset[str]:
+def ways_of(need: str, value: float | None, turns: Sequence[Turn]) -> frozenset[str]:
     """Return the ways in which a need may have come to be met; a single one where that is known.
 
     Args:
-        requirement: the need, hard or soft.
+        need: id of a hard or soft requirement.
         value: value of its label; None if it is not known. A soft need is met in full or missed.
         turns: the dialogue.
     """
@@ -36,8 +36,8 @@ def ways_of(requirement: Requirement, value: float | None, turns: Sequence[Turn]
     for turn in turns[1:last]:
         if turn.role == "user" and turn.reveals is None:
             ways |= {"asked", "told"}
-        elif turn.role == "user" and turn.reveals and requirement.id in turn.reveals:
-            ways.add(turn.reveals[requirement.id])
+        elif turn.role == "user" and turn.reveals and need in turn.reveals:
+            ways.add(turn.reveals[need])
             break
     else:
         ways.add("unasked")
@@ -46,15 +46,14 @@ def ways_of(requirement: Requirement, value: float | None, turns: Sequence[Turn]
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
     """Return the share of hidden needs by way, over all needs and by source. An agent that broke the episode has missed all."""
-    ways = {
-        need: frozenset({"missed"})
-        if metric_input.fault
-        else ways_of(need, metric_input.readings[need.id].value, metric_input.trajectory.turns)
-        for need in metric_input.case.truth.implicit
-    }
+    fault, turns, truth = metric_input.fault, metric_input.trajectory.turns, metric_input.case.truth
+    # That nothing is to be done is no need that words reveal.
+    needs = [need for need in truth.implicit if not (truth.quiet and need.id == "quiet")]
+    values = [0.0 if fault else metric_input.readings[need.id].value for need in needs]
+    ways = [(need.source, ways_of(need.id, value, turns)) for need, value in zip(needs, values, strict=True)]
     measures = {}
     for source in ("", *_SOURCES):
-        of_source = [some for need, some in ways.items() if source in ("", need.source)]
+        of_source = [some for own, some in ways if source in ("", own)]
         nothing = f"the case has no hidden need{f' of the source {source}' if source else ''}"
         for way in _WAYS:
             answers = [True if some == {way} else None if way in some else False for some in of_source]

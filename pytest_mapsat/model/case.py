@@ -645,7 +645,7 @@ class Truth(Noun):
     @model_validator(mode="before")
     @classmethod
     def _quiet_is_asked(cls, data: Any) -> Any:
-        """Return the data with the requirement that ``quiet: true`` stands for, unless it is there."""
+        """Return the data with the requirement that ``quiet: true`` means, unless it already exists."""
         if not isinstance(data, dict) or data.get("quiet") is not True:
             return data
         given = data.get("requirements", ())

@@ -62,6 +62,7 @@ from pytest_mapsat.sandbox import (
     make_sandbox,
     play_reference,
     returned_rows,
+    tables_of,
 )
 from pytest_mapsat.suite import Remark, Severity, Suite, nouns_in, remark
 from pytest_mapsat.users import make_user
@@ -88,6 +89,7 @@ def dialogue_remarks(case: Case, suite: Suite) -> Iterator[Remark]:
         paths = [*_paths(case, recordings, suite, played), *_unknown_checks(case)]
         paths += _at_the_start(case, suite)
         paths += _quotes(case, suite, played)
+        paths += _fitting_rows(case, suite)
         oracle = [] if played is None else [*_oracle(case, suite, played)]
         # What is wrong with a check is why its oracle fails.
         yield from (each for each in oracle if not paths or each.rule not in (_FAILS, _OPEN))
@@ -185,6 +187,30 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[Remark]:
             message = f"{requirement.id} holds where nothing changes, and no requirement fails an agent that does and says nothing"
             hint = "add a requirement on the reply"
             yield remark("nothing-to-change", places[requirement.id], message, hint)
+
+
+def _fitting_rows(case: Case, suite: Suite) -> Iterator[Remark]:
+    """Yield an error if a row meets all needs that nothing is said to meet, and a note if no table can tell."""
+    none, place = case.truth.none, ("truth", "none", "relax")
+    if none is None:
+        return
+    conditions = {
+        each.id: each.check.where
+        for each in (*case.truth.asked, *case.truth.hard, *case.truth.soft)
+        if isinstance(each.check, Recommends | Output) and each.check.where and not getattr(each.check, "any_of", ())
+    }
+    paths = {path.partition(".")[0] for name in none.relax for path in conditions.get(name, {})}
+    tables = [(table, {column for row in table.rows for column in row}) for table in tables_of(case, suite).values()]
+    tables = [(table, columns) for table, columns in tables if paths <= columns and conditions.keys() >= {*none.relax}]
+    for table, columns in tables:
+        wanted = [where for where in conditions.values() if all(path.partition(".")[0] in columns for path in where)]
+        if row := next((row for row in table.rows if all(fits_row(where, row) for where in wanted)), None):
+            message = f"a row of {table.name} meets all of {', '.join(none.relax)}: {cut(shown(row), _CALL)}"
+            yield remark("something-fits", place, message, "change the row in world, or a need")
+    if not tables:
+        message = "no table can tell whether something meets all needs"
+        hint = "each needs a recommends or output check with where, on columns of one table"
+        yield remark("something-fits", place, message, hint, "note")
 
 
 def _places(case: Case) -> dict[str, _Place]:

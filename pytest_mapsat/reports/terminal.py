@@ -490,6 +490,10 @@ class _Summary:
                 "per user ",
                 f"{len(self._run.groups.get('group', {}))}, right where all their tasks are: {'; '.join(means)}",
             )
+        for source in ("", "_context", "_profile", "_environment", "_unstated"):
+            ways = {way: summary.get(f"needs_{way}{source}") for way in ("unasked", "asked", "told", "missed")}
+            if means := [f"{way} {mean_text(mean, '-')}" for way, mean in ways.items() if mean_text(mean)]:
+                self._say(f"needs{source.replace('_', ' ')}"[:LABEL], "; ".join(means))
         slow = sorted(self._run.cases, key=lambda card: (-card.timing.seconds, card.id, card.trial))[:_SLOWEST]
         self._say("slowest", ", ".join(f"{card_name(card)} {card.timing.seconds:.2f} s" for card in slow))
 

@@ -372,7 +372,7 @@ def says_figures(user: UserScript, language: str) -> bool:
 
 
 def _of_needs(case: Case) -> Iterator[Remark]:
-    """Yield errors if revealed or given-up needs are no requirements of the right kind, or no output can name one."""
+    """Yield errors if a revealed or given-up need is not a need of the case, or no output can name one."""
     hidden, none = [requirement.id for requirement in case.truth.implicit], case.truth.none
     named: list[tuple[Place, str, Sequence[str]]] = [
         (("truth", "user", "answers", index, "reveals", at), name, hidden)

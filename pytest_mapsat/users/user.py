@@ -184,7 +184,7 @@ class ScriptedUser:
         return replace(move, notes=tuple(self._notes), reveals=self._reveals())
 
     def _reveals(self) -> dict[str, Literal["asked", "told"]] | None:
-        """Return the requirements that the answers of this move tell; None if an answer, or the whole script, does not say what it tells."""
+        """Return the requirements that the answers of this move reveal; None if an answer, or the whole script, does not say so."""
         now = self._manner.telling if self._manner else self._answers_now
         if any(answer.reveals is None for answer, _ in now) or all(
             answer.reveals is None for answer in self._script.answers

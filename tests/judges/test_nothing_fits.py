@@ -49,8 +49,8 @@ def judged(*turns, output=None, none=None, by_id=False):
     truth = {"requirements": needs, "none": none, "user": {"confirms": "yes"}}
     case = Case.model_validate({"id": "c", "visible": visible, "truth": truth})
     spoken = [Turn(role="user", text=visible["query"])]
-    for text, *more in turns:
-        steps = [call("find_rooms", ROOMS), *more] if len(spoken) == 1 else more
+    for text, *calls in turns:
+        steps = [call("find_rooms", ROOMS), *calls] if len(spoken) == 1 else calls
         role = "agent" if spoken[-1].role == "user" else "user"
         spoken.append(Turn(role=role, text=text, steps=tuple(steps) if role == "agent" else ()))
     spoken[-1] = spoken[-1].model_copy(update={"output": output})
@@ -91,7 +91,7 @@ AGENTS = {
     [
         ("tells", ("passed", "passed")),
         ("books after a yes", ("passed", "passed")),
-        ("says nothing of it", ("failed", "passed")),
+        ("says nothing of it", ("unevaluated", "passed")),  # it looks failed, by a reading of prose
         ("breaks both", ("failed", "failed")),
         ("books without a yes", ("failed", "passed")),
         ("gives up", ("failed", "failed")),
@@ -101,7 +101,8 @@ AGENTS = {
 def test_agents_stand_in_the_order_of_what_they_tell(agent, needs):
     labels, card = judged(*AGENTS[agent])
     assert tuple(labels[name].outcome for name in WHERE) == needs, labels
-    assert card.outcome == ("failed" if "failed" in needs else "passed")
+    assert card.outcome == min(needs, key=("failed", "unevaluated", "passed").index)
+    assert labels["step-free"].suspect == (agent == "says nothing of it")
 
 
 @pytest.mark.parametrize(

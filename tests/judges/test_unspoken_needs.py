@@ -62,9 +62,9 @@ OTHERS = {"table": "contacts", "owner": "uid", "columns": ["name", "phone", "die
         ({"phone": 5550199.0}, False, "phone of contacts u-3"),
         ({"guests": [{"who": {"notes": ["NO  NUTS"]}}]}, False, "guests.who.notes of"),
         ({"guests": {"044 777 88 99": {"seat": "1"}}}, False, "phone of contacts u-2"),  # as a name
-        ({"note": "预订人是王小明"}, None, "name of contacts u-3: it may stand there by chance"),
+        ({"note": "预订人是王小明"}, None, "name of contacts u-3: it may be there by chance"),
         ({"name": "王小明"}, False, "name of contacts u-3"),
-        ({"name": "Jo"}, None, "it may stand there by chance"),  # too short to be sure
+        ({"name": "Jo"}, None, "it may be there by chance"),  # too short to be sure
         ({"note": "Joan"}, True, ""),
         ({"people": 42, "price": 420}, None, "age of contacts u-3"),
         ({"terrace": True}, None, "vip of contacts u-3"),
