@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from inspect import iscoroutinefunction
 from typing import Any
 
@@ -46,7 +46,8 @@ def _listening(call: GuardedCall, request: Any, answer: HeardAnswer) -> Iterator
         answer.failed = response.status_code >= _LEAST_ERROR
         answer.kind = response.headers.get("content-type", "")
         if response.is_stream_consumed:
-            answer.content, answer.is_whole = response.content, True
+            with suppress(RuntimeError):  # a hook of the client's has read it by itself
+                answer.content, answer.is_whole = response.content, True
         else:
             _listen(response, answer)
         return response
@@ -77,13 +78,13 @@ def _listen(response: Any, answer: HeardAnswer) -> None:
 
     def iter_bytes(*given: Any, **options: Any) -> Iterator[bytes]:
         """Yield the parts as the client has them."""
-        del response.iter_bytes, response.aiter_bytes
+        vars(response).update(iter_bytes=parts, aiter_bytes=aparts)
         yield from map(heard, parts(*given, **options))
         answer.is_whole = True
 
     async def aiter_bytes(*given: Any, **options: Any) -> AsyncIterator[bytes]:
         """Yield the parts as the client has them."""
-        del response.iter_bytes, response.aiter_bytes
+        vars(response).update(iter_bytes=parts, aiter_bytes=aparts)
         async for part in aparts(*given, **options):
             yield heard(part)
         answer.is_whole = True
