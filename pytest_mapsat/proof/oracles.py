@@ -139,7 +139,12 @@ def _events(case: Case, trajectory: Trajectory) -> Iterator[Remark]:
 
 
 def _is_expected(step: Step, case: Case) -> bool:
-    """Return whether a case expects a call to go unanswered, or requires this call whether or not it is answered."""
+    """Return whether a case expects a call to go unanswered, or requires this call whether or not it is answered.
+
+    Where the world changes, what was possible when the agent looked may be refused.
+    """
+    if case.world.events and step.status == "refused":
+        return True
     expected = (noun for _, noun in nouns_in(case.truth, ("truth",), frozenset({Calls, CallPattern})))
     return any(
         isinstance(noun, Calls | CallPattern)
@@ -249,8 +254,8 @@ def _unknown_checks(case: Case) -> Iterator[Remark]:
 def _unanswered(step: Step) -> tuple[str, str]:
     """Return the message for a call of the oracle that got no answer, and a hint, which may be empty."""
     call = f"the oracle calls {cut(call_text(step.tool, step.arguments), _CALL)}"
-    if step.status in ("error", "over_limit"):
-        return f"{call}, which is an error: {step.result['message']}", ""
+    if step.status in ("error", "over_limit", "refused"):
+        return f"{call}, which is {'refused' if step.status == 'refused' else 'an error'}: {step.result['message']}", ""
     provenance = step.provenance
     note = f": {provenance.note}" if provenance else ""
     differs = ", ".join(difference.parameter for difference in provenance.differences) if provenance else ""
