@@ -195,7 +195,7 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[Remark]:
 
 
 def _fitting_rows(case: Case, suite: Suite) -> Iterator[Remark]:
-    """Yield an error if a row meets all needs that nothing is said to meet, and a note if no table can tell."""
+    """Yield an error if a row meets all needs that nothing is said to meet, and a note if no table shows it."""
     none, place = case.truth.none, ("truth", "none", "relax")
     if none is None:
         return
@@ -213,7 +213,7 @@ def _fitting_rows(case: Case, suite: Suite) -> Iterator[Remark]:
             message = f"a row of {table.name} meets all of {', '.join(none.relax)}: {cut(shown(row), _CALL)}"
             yield remark("something-fits", place, message, "change the row in world, or a need")
     if not tables:
-        message = "no table can tell whether something meets all needs"
+        message = "no table shows whether something meets all needs"
         hint = "each needs a recommends or output check with where, on columns of one table"
         yield remark("something-fits", place, message, hint, "note")
 

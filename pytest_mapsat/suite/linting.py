@@ -606,7 +606,7 @@ RULES: Mapping[str, LintRule] = {
     "label-visible": LintRule("error", "dialogue", of_dialogue, "a result says which row is right"),
     "no-such-path": LintRule("warning", "dialogue", of_dialogue, "no result has a path that a check or an answer reads; an error where another is nearly the same"),
     "unknown-check": LintRule("warning", "dialogue", of_dialogue, "no package adds a check in Python"),
-    "something-fits": LintRule("error", "dialogue", of_dialogue, "a row meets all needs that nothing is said to meet; a note where no table can tell"),
+    "something-fits": LintRule("error", "dialogue", of_dialogue, "a row meets all needs that nothing is said to meet; a note where no table shows it"),
     "no-sandbox": LintRule("error", "dialogue", of_dialogue, "the sandbox of a case cannot be made"),
     "reference": LintRule("error", "dialogue", of_dialogue, "the reference calls cannot be played"),
     "silence-passes": LintRule("note", "dialogue", of_dialogue, "an agent that says and does nothing passes"),

@@ -52,6 +52,8 @@ def _secretive() -> dict[str, object]:
     case["visible"]["output_schema"] = {"type": "object", "properties": {"intent": {"type": "string"}}}
     truth["output"] = {"intent": SECRET.format("output")}
     truth["oracle"] = [{"say": SECRET.format("oracle")}]
+    [soft] = [each["id"] for each in truth["requirements"] if each["kind"] == "soft"]
+    truth["none"] = {"relax": [soft], "says": {soft: [SECRET.format("given-up")]}}
     case["attributes"] = {"subtask": SECRET.format("attribute")}
     moments = ({"turn": 5}, {"tool": "search_poi", "call": 9})
     case["world"] = {
