@@ -1,4 +1,4 @@
-"""The commands of docs/how-to/compare.md that hold tables against recordings of them, and what they tell."""
+"""The commands of docs/internals/stability.md that hold tables against recordings of them, and what they tell."""
 
 import re
 import shlex
@@ -11,7 +11,7 @@ import yaml  # noqa: F401  its C part cannot be loaded twice, and pytester makes
 from pytest_mapsat.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "how-to" / "compare.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "internals" / "stability.md").read_text(encoding="utf-8")
 (SHOWN,) = re.findall(r"<!-- commands: stability -->\n```\n(.*?)```", PAGE, re.DOTALL)
 
 
