@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 import statistics
@@ -153,6 +154,26 @@ def again(bench: Bench) -> Row:
     )
 
 
+def swept(bench: Bench) -> Row:
+    """A sweep of faults over 50 cases with three tools each, 200 items, against a run of the 50."""
+    folder = inputs.suite(bench.folder / "sweep", 50)
+    tools, cases = folder / "benchmark_cases" / "tools", folder / "benchmark_cases" / "cases.jsonl"
+    names = [f"search_poi_{number}" for number in (2, 3)]
+    for name in names:
+        (tools / f"{name}.yaml").write_text((tools / "search_poi.yaml").read_text().replace("search_poi", name))
+    read = [json.loads(line) for line in cases.read_text().splitlines()]
+    for case in read:
+        case["truth"]["tools"] += [{"name": name} for name in names]
+    cases.write_text("".join(json.dumps(case) + "\n" for case in read))
+    # The trivial agent breaks where its tool fails.
+    failing = replace(pytest_command(folder, AGENT, "--mapsat-faults=timeout", plugin=True), status=1)
+    commands = [failing, pytest_command(folder, AGENT, plugin=True)]
+    sweep, plain = in_turn(commands, rounds=bench.rounds)
+    ratio = sweep.processor / plain.processor
+    how = f"{sweep.processor:.2f} s of the processor, the run {plain.processor:.2f} s; 4 times the items"
+    return Row("a sweep of 50 cases with 3 tools (--mapsat-faults)", f"{ratio:.2f} x the run", "4.0 x", ratio <= 4, how)
+
+
 def large(bench: Bench) -> list[Row]:
     """Two saved runs of 20,000 cases compared, and the page of one, each case with words of its own."""
     count = 2_000 if bench.quick else 20_000
@@ -276,4 +297,4 @@ def _both(ours: Timed, bare: Timed) -> str:
     return f"{ours.seconds:.2f} s and {ours.megabytes:.0f} MB; bare {bare.seconds:.2f} s and {bare.megabytes:.0f} MB; {processor}"
 
 
-RUNS = (unused, trivial, memory, collect, sample, waiting, again, large, opened)
+RUNS = (unused, trivial, memory, collect, sample, waiting, again, swept, large, opened)

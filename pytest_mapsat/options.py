@@ -305,6 +305,12 @@ _TABLE = (
         changes="run",
         fields=("sample", "sample_by", "sample_seed"),
     ),
+    Option(
+        "faults",
+        "LIST",
+        "run each case again with the first call of each tool failing: timeout, lost_reply or others, by comma, or all",
+        changes="run",
+    ),
     Option("shard", "I/N", "run one part of the cases, such as 2/8; mapsat merge joins the parts", changes="run"),
     Option("save", "PATH", "write the run file; PATH.journal keeps every finished episode", kind="path"),
     Option(

@@ -339,10 +339,21 @@ def mcp_server(toolbox_of: Callable[[Any], Toolbox]) -> Server:
         # A call may take its time, and others go on meanwhile.
         """Call a tool in a worker thread and return its result as JSON text."""
         result, is_error = await to_thread.run_sync(_called, toolbox_of(context), params.name, params.arguments)
-        text = json.dumps(result, ensure_ascii=False)
+        text = result if _breaks_off(result) else json.dumps(result, ensure_ascii=False)
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
 
     return Server("mapsat", version=metadata.version("pytest-mapsat"), on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def _breaks_off(result: Json) -> bool:
+    """Return whether a result is text that begins as JSON and breaks off, which a client reads as it is."""
+    if not isinstance(result, str) or result[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(result)
+    except ValueError:
+        return True
+    return False
 
 
 def _called(toolbox: Toolbox, name: str, arguments: JsonObject | None) -> tuple[Json, bool]:

@@ -149,8 +149,9 @@ def run_merge(options: argparse.Namespace) -> int:
         raise UsageError("--max-drop without a run to compare with: name it with --compare=PATH")
     nodeids = [card.nodeid for part in parts.values() for card in part.cases]
     drops = tuple(options.max_drop or ())
-    opened = open_suites(shared.suite_paths(options, nodeids))
-    whole: Run = with_bodies(nodeids, opened, lambda _, suites: merge(parts, suites, baselines, drops))
+    asked = next(iter(parts.values())).manifest.options
+    opened = open_suites(shared.suite_paths(options, nodeids), options=asked)
+    whole: Run = with_bodies(nodeids, opened, lambda _, suites: merge(parts, suites, baselines, drops), options=asked)
     return shared.deliver_run(whole, as_json=options.json, saved=options.out)
 
 
@@ -192,7 +193,7 @@ def run_regrade(options: argparse.Namespace) -> int:
     nodeids = [card.nodeid for card in saved.cases]
     paths = shared.suite_paths(options, nodeids)
     added = shared.load_added(options.plugins, paths or [Path.cwd()])
-    opened = open_suites(paths, added.sandboxes)
+    opened = open_suites(paths, added.sandboxes, saved.manifest.options)
     baselines = read_baselines(options.compare or ())
 
     def work(bodies: Regrading[Run | Batched] | None, suites: Sequence[Suite]) -> Run | Batched:
@@ -216,7 +217,7 @@ def run_regrade(options: argparse.Namespace) -> int:
         with closing(open_door(options.cache or "auto")) as client:
             return regraded(client)
 
-    result = with_bodies(nodeids, opened, work, fixtures=options.with_fixtures)
+    result = with_bodies(nodeids, opened, work, options=saved.manifest.options, fixtures=options.with_fixtures)
     if not isinstance(result, Run):
         if options.batch_out is not None and result.open:
             # As long as something is to be asked, there is nothing to sum up.

@@ -106,7 +106,8 @@ def _opened(options: argparse.Namespace, paths: Sequence[Path]) -> Review:
     from pytest_mapsat.runs.people_labels import Review
     from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites
 
-    saved, suites = read_run(options.run), open_suites(paths)
+    saved = read_run(options.run)
+    suites = open_suites(paths, options=saved.manifest.options)
     for warning in changed_suites(saved, suites, Changes(decisions=options.labels)):
         shared.tell(f"warning: {warning}")
     return Review(saved, suites, options.labels, options.by)
@@ -331,8 +332,8 @@ def _agreement(options: argparse.Namespace, paths: list[Path]) -> int:
     from pytest_mapsat.runs.people_labels import agreement_of
     from pytest_mapsat.runs.regrade import open_suites
 
-    suites = open_suites(paths)
     saved = read_saved(options.run)
+    suites = open_suites(paths, options=saved.manifest.options)
     agreement = agreement_of(saved, suites, options.labels)
     required, level = options.require or ({}, proof.LEVEL)
     rates = proof.rates_of(agreement, level)

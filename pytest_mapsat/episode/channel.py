@@ -335,6 +335,8 @@ class Channel:
     def slow_tool(self) -> str:
         """Return the tool whose answer in the sandbox takes too long; empty if there is no such tool."""
         name, began = self._under_way or ("", inf)
+        if getattr(self._sandbox, "pausing", False):
+            return ""  # the case says so
         return name if perf_counter() - began > min(_SLOW, self._limits.timeout / 2) else ""
 
     def think(self, text: str) -> tuple[None, str]:

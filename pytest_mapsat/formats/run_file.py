@@ -150,6 +150,10 @@ def with_attempt(line: bytes, attempt: int) -> bytes:
     return _bytes(_json({**json.loads(line), "attempt": attempt}))
 
 
+#: Options that make variants of cases: a run without them has the file that it always had.
+_SWEEPS = ("faults",)
+
+
 def write_run(path: Path, run: Run, lines: Iterable[bytes], *, like: Path | None = None) -> None:
     """Write a run file atomically.
 
@@ -160,13 +164,24 @@ def write_run(path: Path, run: Run, lines: Iterable[bytes], *, like: Path | None
         like: a file whose permissions the new one gets, where there is none to replace.
     """
     head = run.model_dump(mode="json", exclude={"cases"}, by_alias=True)
+    for name in _SWEEPS:
+        if not head["manifest"]["options"][name]:
+            del head["manifest"]["options"][name]
     with replacing(path, like=like) as file:
         first = ",\n".join(f'"{key}": {_json(head[key])}' for key in ("schema", "manifest", "accounting"))
         file.write(_bytes(f'{{{first},\n"cases": ['))
         for number, line in enumerate(lines):
             file.write(b",\n" if number else b"\n")
             file.write(line)
-        keys = ("summary", "groups", "comparison", "anchor", "gate", "timing", *(("starts",) if run.starts else ()))
+        keys = (
+            "summary",
+            "groups",
+            "comparison",
+            "anchor",
+            "gate",
+            "timing",
+            *(name for name in ("variants", "starts") if head[name]),
+        )
         rest = [f'"{key}": {_json(head[key])}' for key in keys]
         file.write(_bytes("\n],\n" + ",\n".join(rest) + "}\n"))
 

@@ -5,10 +5,11 @@ What is undecided alike in both runs cancels.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import Literal
 
 from pytest_mapsat.metrics import (
@@ -26,6 +27,7 @@ from pytest_mapsat.metrics import (
 from pytest_mapsat.metrics.statistics import TrialBlock, mean, mean_span, units
 from pytest_mapsat.model import (
     BESIDES,
+    VARIANT_OF,
     Aggregate,
     Bounds,
     CaseChange,
@@ -219,6 +221,56 @@ class PairTable:
             None if low is None or high is None else (low[0], high[1])
             for low, high in zip(drawn[::2], drawn[1::2], strict=True)
         ]
+
+
+def recoveries(cards: Iterable[Scorecard], metric: str) -> dict[str, Aggregate]:
+    """Return the recovery of variants by attribute and kind (``fault timeout``), and of several kinds together (``fault``).
+
+    It is the mean of a metric over the variants, divided by that over their plain cases; each case counts once, with its variants. A case varies in
+    the attribute in which it differs from its plain case; the kind is the last word of the value. The interval is that of a ratio of two paired means, linearised (Wolter 2007,
+    "Introduction to Variance Estimation", chapter 6). Of 0 there is no recovery: it is undecided.
+    """
+    by_case = by_key((card.id, card) for card in cards)
+    kinds: dict[tuple[str, str], dict[str, list[Scorecard]]] = {}
+    for card in chain.from_iterable(by_case.values()):
+        plain = by_case.get(card.attributes.get(VARIANT_OF, ""), [])
+        for name, value in card.attributes.items() if plain else ():
+            if name != VARIANT_OF and value.strip() and plain[0].attributes.get(name) != value:
+                for key in ((name, ""), (name, value.split()[-1])):
+                    kinds.setdefault(key, {}).setdefault(plain[0].id, []).append(card)
+    number = Counter(name for name, _ in kinds)
+    return {
+        f"{name} {kind}".strip(): _recovery(
+            [CasePair(case, tuple(by_case[case]), tuple(some)) for case, some in sorted(varied.items())], metric
+        )
+        for (name, kind), varied in sorted(kinds.items())
+        if kind or number[name] > 2  # noqa: PLR2004  its only kind is all
+    }
+
+
+def _recovery(pairs: Sequence[CasePair], metric: str) -> Aggregate:
+    """Return the ratio of the means of a metric in the new and in the baseline cards of some pairs, with its interval."""
+    pairs = [pair for pair in pairs if pair.difference(metric) is not None]
+    undecided = sum(low != high for low, high in (pair.difference(metric) or (0, 0) for pair in pairs))
+    clusters, ends = [pair.cluster for pair in pairs], list[tuple[float, Bounds | None]]()
+    for most in (False, True):
+        trials = [pair.values(metric, most=most) for pair in pairs]
+        values = [(mean(old), mean(new)) for old, new in trials]
+        if not any(old for old, _ in values):
+            return Aggregate(mean=None, n=len(pairs) - undecided, undecided=undecided)
+        plain = mean([old for old, _ in values])
+        ratio = mean([new for _, new in values]) / plain
+        linear = [ratio + (new - ratio * old) / plain for old, new in values]
+        ends.append((ratio, bootstrap_intervals([clustered(linear, clusters)])[0]))
+    (least, lower), (greatest, upper) = sorted(ends, key=lambda end: end[0])
+    return Aggregate(
+        mean=None if undecided else least,
+        bounds=(least, greatest),
+        n=len(pairs) - undecided,
+        undecided=undecided,
+        low=None if lower is None else max(lower[0], 0.0),
+        high=None if upper is None else upper[1],
+    )
 
 
 def blocks_of(

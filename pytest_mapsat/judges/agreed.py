@@ -224,6 +224,7 @@ class Agreements:
             [
                 [{**step.arguments, **item} for item in islice(_objects(step.result), _MOST_OBJECTS)]
                 for step in self._steps[:known]
+                if not step.unheard
             ]
         ]
         with suppress(MapsatError):  # where it is not known, what the results say is all

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from pytest_mapsat.formats import PlacedNoun, layout_of, limits, printable, read_nouns, read_run, require_file
 from pytest_mapsat.model import (
     BESIDES,
+    VARIANT_OF,
     Calibration,
     Case,
     JudgeTerms,
@@ -294,16 +295,18 @@ class PeopleFirst:
     def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
         """Return the judge's verdict, with applicable human labels instead of the judge's own; warn about labels that do not apply."""
         verdict = self.fallback.judge(case, trajectory, decided)
-        if case.id not in self.decisions.by_case or unjudgeable(case, trajectory, self.spec, BY_PEOPLE) is not None:
+        plain = case.attributes.get(VARIANT_OF, "")
+        name = case.id if case.id in self.decisions.by_case else plain
+        if name not in self.decisions.by_case or unjudgeable(case, trajectory, self.spec, BY_PEOPLE) is not None:
             return verdict
-        dialogue = DialogueKey.of(trajectory)
+        dialogue = DialogueKey.of(trajectory)._replace(case=name)
         by_id = {label.requirement: label for label in verdict.labels}
         for requirement in case.truth.requirements:
             decision = self.decisions.on(requirement, dialogue)
             if decision is not None:
                 by_id[requirement.id] = _label(requirement, decision)
         labels = tuple(by_id.values())
-        warnings = (*verdict.warnings, *self._unused(case, dialogue, by_id))
+        warnings = (*verdict.warnings, *(() if name == plain else self._unused(case, dialogue, by_id)))
         return verdict.model_copy(update={"labels": labels, "warnings": warnings, **_count(verdict, labels)})
 
     def _unused(self, case: Case, dialogue: DialogueKey, labels: Mapping[str, Label]) -> Iterator[str]:

@@ -155,7 +155,7 @@ def label_of(requirement: Requirement, context: JudgedDialogue) -> Label:
             finding = finding._replace(
                 passed=None, why="calls came when no reply was under way, which the function did not see"
             )
-        return label_valued(requirement, finding._replace(check="python"), context)
+        return label_valued(requirement, finding._replace(check=finding.check or "python"), context)
     if requirement.levels:
         return _levelled(requirement, context)
     if requirement.check is None and requirement.kind == "fact":

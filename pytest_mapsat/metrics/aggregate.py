@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from itertools import chain
 
-from pytest_mapsat.model import Aggregate, Bounds, Outcome, Scorecard, UsageError, shown
+from pytest_mapsat.model import VARIANT_OF, Aggregate, Bounds, Outcome, Scorecard, UsageError, shown
 
 from .scoring import PASS_RATE, SOURCE_ATTRIBUTE
 from .statistics import LEVEL, RESAMPLES, bootstrap_intervals, by_key, clustered, mean_span, share_interval
@@ -381,6 +381,8 @@ def memberships(card: Scorecard) -> Iterator[tuple[str, str]]:
         yield "group", card.group.name
         yield "place", str(card.group.order)
     for attribute, value in card.attributes.items():
+        if attribute == VARIANT_OF:
+            continue  # each case would be a group
         # A suite's own attribute never mixes with our dimension of the same name.
         dimension = f"attribute {attribute}" if attribute in _OWN_DIMENSIONS else attribute
         for name in value.split(", ") if attribute == SOURCE_ATTRIBUTE else [value]:
@@ -445,10 +447,12 @@ def span_of(card: Scorecard, name: str) -> Bounds | None:
 
 
 def cluster_of(card: Scorecard) -> str:
-    """Return the name of the unit in which a case is resampled: its value of the suite's ``cluster``, its group, or the case itself."""
+    """Return the name of the unit in which a case is resampled: its value of the suite's ``cluster``, its group, or the case itself, with its variants."""
     if value := card.attributes.get(card.cluster):
         return f"{card.cluster} {value}"
-    return f"case {card.id}" if card.group is None else f"group {card.group.name}"
+    if card.group is not None:
+        return f"group {card.group.name}"
+    return f"case {card.attributes.get(VARIANT_OF, card.id)}"
 
 
 def _aggregate(column: _Column, lower: Bounds | None, upper: Bounds | None) -> Aggregate:

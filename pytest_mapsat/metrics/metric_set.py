@@ -340,9 +340,14 @@ class MetricInput:
 
     @cached
     def calls(self) -> Sequence[Step]:
-        """Return the agent's calls, each with its tool's own name."""
+        """Return the agent's calls, each with its tool's own name; one that a fault of the case hit is none of the agent's mistakes."""
         pairs = [(call, tool_name(self.tools, call.tool)) for call in self.trajectory.calls]
-        return [call if call.tool == name else call.model_copy(update={"tool": name}) for call, name in pairs]
+        return [
+            call.model_copy(update={"tool": name, **({"status": "ok"} if call.fault else {})})
+            if call.tool != name or call.fault
+            else call
+            for call, name in pairs
+        ]
 
     @cached
     def spent(self) -> Usage:

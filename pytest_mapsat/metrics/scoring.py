@@ -164,12 +164,13 @@ def _counted(trajectory: Trajectory, verdict: Verdict) -> dict[str, Any]:
 def _provenance(calls: Sequence[Step]) -> dict[ProvenanceKind, int]:
     """Return how many tool answers came from each kind of source."""
     kinds = [call.status if call.provenance is None else call.provenance.kind for call in calls]
-    return {kind: kinds.count(kind) for kind in PROVENANCE_KINDS}
+    counts = {kind: kinds.count(kind) for kind in PROVENANCE_KINDS}
+    return {kind: count for kind, count in counts.items() if count or kind != "fault"}
 
 
 def _call_counts(calls: Sequence[Step]) -> CallCounts:
     """Return the number of calls: in total, with an error, refused, over the limit, and by tool."""
-    statuses = [call.status for call in calls]
+    statuses = [call.status for call in calls if not call.fault]
     names = [call.tool for call in calls]
     return CallCounts(
         total=len(calls),

@@ -45,8 +45,8 @@ else:
         ),
         "case": (
             "CommonRequirement EnvironmentTerms EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest Window "
-            "After Behavior Case Clarification Confirms Context EpisodeTerms Event Evidence ExpectedTool Interaction LevelRule Location Message "
-            "OracleTurn PlannedCall QUOTED_VALUE Requirement RowsFound ScriptedAnswer ScriptedCall Truth UserScript Utterance Visible World"
+            "After Behavior Case Clarification Confirms Context EpisodeTerms Event Evidence ExpectedTool FAULT_ERRORS FaultError Interaction LevelRule Location Message "
+            "OracleTurn PlannedCall QUOTED_VALUE Requirement RowsFound ScriptedAnswer ScriptedCall ToolFault Truth UserScript Utterance VARIANT_OF Visible World"
         ),
         "trajectory": (
             "Blame CallPart Difference Ending EnvironmentEnd Fault MISS_RESULT MOST_BUILD PROVENANCE_KINDS Provenance "

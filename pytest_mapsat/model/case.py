@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
@@ -617,6 +617,48 @@ class Truth(Noun):
         return copied
 
 
+FaultError = Literal["timeout", "server_error", "rate_limit", "refused", "slow", "empty", "cut", "stale", "lost_reply"]
+#: All errors of tools, in the order of the pages.
+FAULT_ERRORS: tuple[FaultError, ...] = get_args(FaultError)
+_CallNumber = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+_CallNumbers = Annotated[tuple[_CallNumber, ...], Field(min_length=1, max_length=100)]
+_Calls = Annotated[
+    Literal["every"] | _CallNumbers,
+    BeforeValidator(
+        lambda value: (value,) if isinstance(value, int) else value,
+        json_schema_input_type=Literal["every"] | _CallNumber | _CallNumbers,
+    ),
+]
+
+
+class ToolFault(Noun):
+    """A fault of a tool in an episode.
+
+    Attributes:
+        tool: name of the tool. Example: ``list_orders``
+        call: numbers of the tool's calls that fail, counted from 1; or every. Example: ``1``
+        error: timeout, server_error, rate_limit, refused: the call fails, and nothing is done. slow: the answer is late. empty: its lists are empty. cut: it is text that breaks off. stale: it is that of the start. lost_reply: the call is carried out, and its answer is a timeout.
+        seconds: for slow, the pause before the answer, at most 60; for rate_limit, the ``retry_after`` of the answer; left out, 0.1 and 1. Example: ``0.5``
+    """
+
+    tool: Identifier
+    call: _Calls = (1,)
+    error: FaultError
+    seconds: float | None = Field(default=None, gt=0, le=60)
+
+    @field_validator("seconds")
+    @classmethod
+    def _of_waiting(cls, value: float | None, info: ValidationInfo) -> float | None:
+        """Return the seconds unchanged. Raises ValueError for an error without a wait."""
+        if value is not None and info.data.get("error", "slow") not in ("slow", "rate_limit"):
+            raise ValueError("only slow and rate_limit have seconds")
+        return value
+
+    def hits(self, number: int) -> bool:
+        """Return whether the call of the tool with this number, from 1, fails."""
+        return self.call == "every" or number in self.call
+
+
 class After(Noun):
     """The moment of an event: a tool has answered a number of calls, or the agent has given a number of replies.
 
@@ -676,11 +718,27 @@ class World(Noun):
         rows: changes to rows of the suite's tables. Example: ``[{"table": "orders", "where": {"id": "A1"}, "set": {"status": "sent"}}]``
         calls: calls that are played after that, before the dialogue starts. Example: ``[{"tool": "cancel_order", "arguments": {"order_id": "A1"}}]``
         events: what happens during the dialogue; of several at one moment, the first comes first. Example: ``[{"after": {"tool": "list_orders"}, "say": "I have paid by now."}]``
+        faults: calls of tools that fail in the episode. Example: ``[{"tool": "list_orders", "call": 1, "error": "timeout"}]``
     """
 
     rows: tuple[RowPatch, ...] = Field(default=(), max_length=10_000)
     calls: tuple[PlannedCall, ...] = Field(default=(), max_length=1000)
     events: tuple[Event, ...] = Field(default=(), max_length=100)
+    faults: tuple[ToolFault, ...] = Field(default=(), max_length=100)
+
+    @field_validator("faults")
+    @classmethod
+    def _one_for_a_call(cls, faults: tuple[ToolFault, ...]) -> tuple[ToolFault, ...]:
+        """Return the faults unchanged. Raises ValueError if two of them are of the same call."""
+        for index, fault in enumerate(faults):
+            for other in faults[:index]:
+                both = [number for number in fault.call if other.hits(number)] if fault.call != "every" else other.call
+                if other.tool == fault.tool and both:
+                    call = "every call" if both == "every" else f"call {both[0]}"
+                    raise ValueError(
+                        f"{other.error} and {fault.error} are both of {call} of {fault.tool}: give each call one fault"
+                    )
+        return faults
 
 
 class EpisodeTerms(Noun):
@@ -693,6 +751,10 @@ class EpisodeTerms(Noun):
 
     calls: int | None = Field(default=None, ge=0, le=1_000_000, strict=True)
     run: tuple[Text, ...] = Field(default=(), max_length=100)
+
+
+#: The attribute of a variant that names its case.
+VARIANT_OF = "variant_of"
 
 
 class Case(Noun):
@@ -721,6 +783,13 @@ class Case(Noun):
     visible: Visible
     truth: Truth
     world: World = World()
+
+    @property
+    def undisturbed(self) -> Case:
+        """Return the case without the faults of its world."""
+        if not self.world.faults:
+            return self
+        return self.model_copy(update={"world": self.world.model_copy(update={"faults": ()})})
 
 
 SUITE_SCHEMA = 1

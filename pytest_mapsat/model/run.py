@@ -353,6 +353,7 @@ class RunOptions(Noun):
         metrics: metric sets added to those of the suites. Example: ``["pipa"]``
         http: form or service file for an HTTP service; empty: that of the agent's own text. Example: ``openai``
         agent_memory: memory of the agent over a user's tasks. Example: ``none``
+        faults: errors of tools that each case was varied by; empty: none. Example: ``timeout``
     """
 
     trials: int = Field(default=1, ge=1, strict=True)
@@ -376,6 +377,7 @@ class RunOptions(Noun):
     metrics: tuple[Identifier, ...] = Field(default=(), max_length=20)
     http: str = ""
     agent_memory: str = Field(default="none", min_length=1, max_length=300)
+    faults: str = Field(default="", max_length=300)
 
     @property
     def asserted_kinds(self) -> frozenset[str]:
@@ -520,6 +522,7 @@ class Run(Noun):
         accounting: where every collected item went.
         cases: scorecards, one for each episode. Example: ``[]``
         summary: mean of each metric over all cases, by code. Example: ``{"ar": {"mean": 0.72, "n": 50}}``
+        variants: recovery over the cases that ran both plain and varied, by attribute and kind: the first metric of the variants, divided by that of the plain cases. Example: ``{"fault timeout": {"mean": 0.9, "n": 48}}``
         groups: mean of each metric, by dimension, group and code. Example: ``{"domain": {"orders": {"ar": {"mean": 0.72, "n": 12}}}}``
         comparison: comparison with an earlier run; null if none was requested.
         anchor: comparison with a second earlier run, the anchor; null if none was requested.
@@ -534,6 +537,7 @@ class Run(Noun):
     cases: tuple[Scorecard, ...]
     summary: dict[str, Aggregate]
     groups: dict[str, dict[str, dict[str, Aggregate]]]
+    variants: dict[str, Aggregate] = Field(default_factory=dict)
     #: With an earlier run, where one was asked for, and with a second one, the anchor.
     comparison: Comparison | None = None
     anchor: Comparison | None = None

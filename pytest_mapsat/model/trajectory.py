@@ -13,7 +13,7 @@ from .base import Json, JsonObject, Noun, digest, same, shown
 if TYPE_CHECKING:
     from .case import Event
 
-ProvenanceKind = Literal["exact", "computed", "near", "composed", "recorded", "reported", "miss"]
+ProvenanceKind = Literal["exact", "computed", "near", "composed", "recorded", "reported", "miss", "fault"]
 PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
 #: ``ok`` answered; ``miss`` nothing answers; ``refused`` the sandbox will not do it; ``error`` the arguments do not fit, or there is no such tool or row;
 #: ``over_limit`` the calls of the episode are used up; ``unknown`` a record made elsewhere does not tell.
@@ -60,7 +60,7 @@ class Provenance(Noun):
     """The source of the answer to one call.
 
     Attributes:
-        kind: exact, near: a recording. composed: several recordings. computed: data of the sandbox. recorded: a recorded dialogue. reported: a tool of the agent's own. miss: nowhere.
+        kind: exact, near: a recording. composed: several recordings. computed: data of the sandbox. recorded: a recorded dialogue. reported: a tool of the agent's own. miss: nowhere. fault: a fault of the case's world; the note names it.
         recording: key of the recording that answered, or of the nearest one for a miss; empty if there is none. Example: ``list_orders/5b8e0c2d``
         differences: arguments in which the recording differs from the call. Example: ``[{"parameter": "query"}]``
         candidates: number of conflicting recordings that could have answered. Example: ``1``
@@ -172,13 +172,27 @@ class Step(Noun):
     agent: str = ""
     unknown: tuple[CallPart, ...] = ()
 
+    @property
+    def fault(self) -> str:
+        """Return the error of the fault that hit the call; empty if none did."""
+        return self.provenance.note.partition(",")[0] if self.provenance and self.provenance.kind == "fault" else ""
+
+    @property
+    def unheard(self) -> bool:
+        """Return whether a fault kept the tool's own answer from the caller."""
+        return self.fault != "" and (self.status != "ok" or self.fault == "lost_reply")
+
+
+#: How an error of ours names a fault.
+_FAILED = ("timeout", "server_error", "rate_limit")
+
 
 def status_of(result: Json) -> Literal["ok", "miss", "error"]:
     """Return the status shown by the result of a recorded call: ok, or a miss or an error of our own sandbox."""
     if result == MISS_RESULT:
         return "miss"
-    if isinstance(result, dict) and result.keys() == {"status", "message"} and result["status"] == "error":
-        return "error"
+    if isinstance(result, dict) and result.get("status") == "error" and result.get("error", "timeout") in _FAILED:
+        return "error" if result.keys() - {"error", "retry_after"} == {"status", "message"} else "ok"
     return "ok"
 
 

@@ -578,7 +578,7 @@ def _first_found(case: Case, suite: Suite) -> Dialogue:
         required = planned.tool.parameters.get("required", ())
         plain = {name: value for name, value in planned.call.arguments.items() if name in required}
         for call in (planned.call.model_copy(update={"arguments": plain}), planned.call):
-            result = make_sandbox(case, suite).call(call.tool, call.arguments).result
+            result = make_sandbox(case.undisturbed, suite).call(call.tool, call.arguments).result
             things = [thing for thing in _things_in(planned.tool, result) if thing.name]
             if things and not (planned.tool.profile or planned.from_nowhere):
                 sentences = _proposal(
@@ -818,7 +818,7 @@ class _Search:
         """Return the steps of calls made in a fresh sandbox; cached."""
         name = canonical_json([[call.tool, call.arguments] for call in calls])
         if name not in self._played:
-            sandbox = make_sandbox(self._case, self._suite)
+            sandbox = make_sandbox(self._case.undisturbed, self._suite)
             self._played[name] = tuple(
                 sandbox.call(call.tool, call.arguments).step(call.tool, call.arguments, f"call_{number}")
                 for number, call in enumerate(calls, start=1)

@@ -98,10 +98,16 @@ def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[Remark
     """Yield remarks on an oracle that does not play to its end, gets no answer or does not pass."""
     oracle = case.truth.oracle
     for index, (turn, reply) in enumerate(zip(oracle, trajectory.replies, strict=False)):
-        steps = [step for step in reply.steps if step.kind == "call"]
+        steps = [step for step in reply.steps if step.fault in ("", "slow", "lost_reply") and step.kind == "call"]
         for number, (_, step) in enumerate(zip(turn.calls, steps, strict=False)):
             if step.status != "ok" and not _is_expected(step, case):
                 yield remark("oracle-miss", ("truth", "oracle", index, "calls", number), *_unanswered(step))
+    made = Counter(step.tool for step in trajectory.all_calls)
+    for index, fault in enumerate(case.world.faults):
+        last = 1 if fault.call == "every" else max(fault.call)
+        if made[fault.tool] < last:
+            message = f"the oracle calls {fault.tool} {made[fault.tool]} times, and the fault is of call {last}"
+            yield remark("fault-unreached", ("world", "faults", index, "call"), message)
     place = ("truth", "oracle")
     replies = len(trajectory.replies)
     if trajectory.fault is not None:
@@ -114,7 +120,7 @@ def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[Remark
     if replies < len(oracle):
         message = f"the user ends the dialogue after {replies} of {len(oracle)} replies of the oracle"
         yield remark("oracle-rest", (*place, replies), message, "the rest is never said")
-    elif all(step.status == "ok" or _is_expected(step, case) for step in trajectory.calls):
+    elif all(step.status == "ok" or step.unheard or _is_expected(step, case) for step in trajectory.calls):
         yield from _unfit(case, ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory))
         yield from hop_remarks(case, suite.tools, trajectory.calls)
         yield from _visible_label(trajectory)
@@ -281,7 +287,7 @@ def _quotes(case: Case, suite: Suite, played: Trajectory | None) -> Iterator[Rem
 
 def _answers(case: Case, suite: Suite, calls: Sequence[PlannedCall]) -> list[tuple[str, Json]]:
     """Return the answered calls of a list, made in a fresh sandbox: tool and result."""
-    sandbox = make_sandbox(case, suite, misses=True)
+    sandbox = make_sandbox(case.undisturbed, suite, misses=True)
     answers = [(call.tool, sandbox.call(call.tool, dict(call.arguments))) for call in calls]
     return [(tool, answer.result) for tool, answer in answers if answer.status == "ok"]
 

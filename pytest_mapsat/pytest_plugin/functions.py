@@ -33,7 +33,7 @@ from pytest_mapsat.suite import CaseEntry, Suite
 
 from .body_source import BodySource, read_body, slug
 from .items import PYTHON_CASE, CaseParam, PythonCase, case_marks
-from .private import is_overridden
+from .private import is_overridden, item_again
 
 #: A parameter in a text, or a brace that is meant.
 _HOLE = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
@@ -85,8 +85,8 @@ class Functions:
         items = yield
         if declaration is not None:
             try:
-                for item in items if isinstance(items, list) else ():
-                    self._make(item, declaration)
+                if isinstance(items, list):
+                    items = [each for item in items for each in self._make(item, declaration)]
             except SuiteError as error:
                 raise collector.CollectError(printed(error)) from None
         return items
@@ -107,8 +107,8 @@ class Functions:
         ids: Any = [f"t{trial}" for trial in range(1, self._trials + 1)] if several else [pytest.HIDDEN_PARAM]
         metafunc.parametrize("episode", range(1, self._trials + 1), ids=ids)
 
-    def _make(self, item: pytest.Function, declaration: Declaration) -> None:
-        """Create the case of one item: write it as a document, add it to its suite, and keep its parameter for the run."""
+    def _make(self, item: pytest.Function, declaration: Declaration) -> list[pytest.Function]:
+        """Create the case of one item, and return the item and those of its variants: write it as a document, add it to its suite, and keep its parameter for the run."""
         source = read_body(item.function)
         written = _Written(item, declaration, source, several=self._trials > 1)
         document = written.document()
@@ -117,11 +117,15 @@ class Functions:
         except SuiteError as error:  # the keywords stand in no group
             problems = [replace(each, message=_GROUP.sub("", each.message)) for each in error.problems]
             raise SuiteError(*problems) from None
-        param = CaseParam(suite, entry, written.trial, item.nodeid)
-        item.stash[PYTHON_CASE] = PythonCase(param, frozenset(written.decided), written.rest, source.digest)
-        for mark in case_marks(entry):
-            item.add_marker(mark)
-        self.collected[item.nodeid] = item
+        items = []
+        for each in suite.with_variants(entry):
+            items.append(item_again(item, each.id.removeprefix(f"{entry.id}--")) if each.plain else item)
+            param = CaseParam(suite, each, written.trial, items[-1].nodeid)
+            items[-1].stash[PYTHON_CASE] = PythonCase(param, frozenset(written.decided), written.rest, source.digest)
+            for mark in case_marks(each):
+                items[-1].add_marker(mark)
+            self.collected[items[-1].nodeid] = items[-1]
+        return items
 
 
 class _Written:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,20 @@ def is_overridden(node: pytest.Collector, fixture: str) -> bool:
         return len(node.session._fixturemanager.getfixturedefs(fixture, node) or ()) > 1  # noqa: SLF001
     except (AttributeError, TypeError):
         return True
+
+
+def item_again(item: pytest.Function, ending: str) -> pytest.Function:
+    """Return an item that runs the test of another one, with the same parameters, under another name."""
+    callspec = replace(item.callspec, _idlist=[*item.callspec._idlist, ending])  # noqa: SLF001
+    again: pytest.Function = type(item).from_parent(
+        item.parent,
+        name=f"{item.originalname}[{callspec.id}]",
+        callspec=callspec,
+        callobj=item.obj,
+        fixtureinfo=item._fixtureinfo,  # noqa: SLF001
+        originalname=item.originalname,
+    )
+    return again
 
 
 #: What an item makes when somebody asks for it.

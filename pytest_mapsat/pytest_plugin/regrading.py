@@ -14,10 +14,10 @@ import pytest
 
 from pytest_mapsat.formats import LocatedDocument
 from pytest_mapsat.judges import Blocks, Decided, Finding, JudgedDialogue, unjudgeable
-from pytest_mapsat.model import UNDECIDED, OptimisedError, Scorecard, UsageError, listed
+from pytest_mapsat.model import UNDECIDED, OptimisedError, RunOptions, Scorecard, UsageError, listed
 from pytest_mapsat.printed import printed
 from pytest_mapsat.registry import without_assertions
-from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite, project_suite
+from pytest_mapsat.suite import CaseEntry, Suite, Sweep, find_suite, open_suite, project_suite, sweep_of
 
 from .functions import Functions, blocks_for, call_body, stamp_of
 from .items import PYTHON_CASE
@@ -44,6 +44,7 @@ def with_bodies(
     suites: Sequence[Suite],
     work: Callable[[Regrading[_T] | None, Sequence[Suite]], _T],
     *,
+    options: RunOptions | None = None,
     fixtures: bool = False,
 ) -> _T:
     """Run a function with the collected functions of Python cases, and return its result.
@@ -52,6 +53,7 @@ def with_bodies(
         nodeids: those of the cases of a run, which begin at the root of the project.
         suites: those that are opened.
         work: is called with the functions while pytest has them collected (None: no case stands in Python), and with all suites.
+        options: those of the run, which may ask for variants of cases; None: it has none.
         fixtures: whether functions are played that ask for fixtures.
 
     Raises:
@@ -64,7 +66,7 @@ def with_bodies(
         return work(None, suites)
     if without_assertions():
         raise OptimisedError
-    plugin = Regrading(suites, work, fixtures=fixtures)
+    plugin = Regrading(suites, work, sweep_of(options), fixtures=fixtures)
     alone = ["-n0"] if find_spec("xdist") else []
     output = StringIO()
     with redirect_stdout(output):
@@ -95,8 +97,14 @@ class Regrading(Generic[_T]):
     """
 
     def __init__(
-        self, suites: Sequence[Suite], work: Callable[[Regrading[_T] | None, Sequence[Suite]], _T], *, fixtures: bool
+        self,
+        suites: Sequence[Suite],
+        work: Callable[[Regrading[_T] | None, Sequence[Suite]], _T],
+        sweep: Sweep | None,
+        *,
+        fixtures: bool,
     ) -> None:
+        self._sweep = sweep
         self._opened = {suite.root: suite for suite in suites}
         self._work = work
         self._fixtures = fixtures
@@ -117,7 +125,7 @@ class Regrading(Generic[_T]):
         suite = self._opened.get(root or self._root)
         if suite is None:
             suite = project_suite(self._root) if root is None else open_suite(root)
-            self._opened[suite.root] = suite
+            self._opened[suite.root], suite.sweep = suite, self._sweep
         entry = suite.declare(document, path)
         for domain in entry.domains:  # pytest may take no other markers than those it knows
             self._markers("markers", domain)

@@ -417,6 +417,28 @@ class MapsatSession:
             except MapsatError as error:
                 raise pytest.UsageError(str(error)) from None
         self._check_contexts(session.items)
+        self._refuse_faults(session.items)
+
+    def _refuse_faults(self, items: list[pytest.Item]) -> None:
+        """Refuse a run before the first episode if the faults of a case cannot reach its agent. Raises pytest.UsageError."""
+        recorded = self._source is not None and self._source.kind != "agent"
+        for item in items:
+            param = param_or_none(item)
+            if param is None or not (recorded or self._acts_elsewhere(item, param.suite)):
+                continue
+            with suppress(SuiteError):  # the case itself fails
+                case = param.suite.load(param.entry)
+                if case.world.faults:
+                    why = "recorded dialogues are as they are" if recorded else "the agent acts on an environment"
+                    raise pytest.UsageError(
+                        f"case {case.id}: {why}, which no fault of world.faults or --mapsat-faults reaches"
+                    )
+
+    def _acts_elsewhere(self, item: pytest.Item, suite: Suite) -> bool:
+        """Return whether a fixture, a suite or a service file gives an item an environment."""
+        service = getattr(self._source, "file", None)
+        given = "mapsat_environment" in getattr(item, "fixturenames", ())
+        return given or bool(suite.manifest.environment or getattr(service, "environment", None))
 
     def _check_contexts(self, items: list[pytest.Item]) -> None:
         """Refuse a run before the first episode if a case cannot fill the agent's context. Raises pytest.UsageError."""

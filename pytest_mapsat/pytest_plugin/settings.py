@@ -22,7 +22,7 @@ from pytest_mapsat.model import MOST_BUILD, Problem, RunOptions, RunRequest, Sui
 from pytest_mapsat.options import OPTIONS, agent_spec, fields_of, only_python, refuse_ini, typed, written_keys
 from pytest_mapsat.reports import ReportTarget, parse_reports
 from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
-from pytest_mapsat.suite import Suite
+from pytest_mapsat.suite import Suite, parse_faults
 
 if TYPE_CHECKING:
     from pytest_mapsat.agents.isolated import Isolation
@@ -216,6 +216,7 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
         "judge_votes": _votes(config, judge),
         "metrics": _read("metrics", _text(config, "metrics"), parse_metric_sets),
         "http": _http(config),
+        "faults": ",".join(parse_faults(_text(config, "faults"))),
     }
     for option in OPTIONS.values():
         field, *others = fields_of(option)

@@ -17,7 +17,7 @@ from pytest_mapsat.runs.episodes import Ledger
 from pytest_mapsat.runs.request import cases_of_shard, entries_of, metric_sets_of
 from pytest_mapsat.runs.saved import looked_for
 from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
-from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite, project_suite
+from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite, project_suite, sweep_of
 
 from .functions import Listed
 from .items import (
@@ -66,6 +66,7 @@ class Suites:
         self.config = session.config
         self.settings = settings = session.settings
         self._sandboxes = tuple(sandboxes)
+        self._sweep = sweep_of(settings.request.options)
         self.ledger = Ledger()
         self._begun = False
         self.opened: dict[Path, Suite] = {}
@@ -93,7 +94,7 @@ class Suites:
         if root not in self.opened:
             suite = open_suite(root)
             metric_sets_of(suite, self._session.metric_sets)  # an unknown one is told with its line
-            suite.sandboxes = self._sandboxes
+            suite.sandboxes, suite.sweep = self._sandboxes, self._sweep
             if self._begun:
                 refuse_other_defaults(self.settings, suite)
                 self._draw(suite)
@@ -120,7 +121,7 @@ class Suites:
             root = self.config.rootpath if path.is_relative_to(self.config.rootpath) else path.parent
             if root not in self.opened:
                 project = self.opened[root] = project_suite(root)
-                project.sandboxes = self._sandboxes
+                project.sandboxes, project.sweep = self._sandboxes, self._sweep
         suite = self.open(root)
         self.touched.add(root)
         return suite
@@ -350,9 +351,18 @@ class Suites:
         self.config.hook.pytest_deselected(items=others)
 
     def pytest_report_collectionfinish(self) -> list[str]:
-        """Print which sample of the suite is run."""
-        return [
-            f"mapsat: a sample of {printable(suite.manifest.name)}: {len(self.samples[suite.root])} of {sum(1 for _ in suite.accepted())} cases {suite.manifest.sample}"
+        """Print which sample of the suite is run, and how many variants of its cases there are. Raises UsageError if a sweep gives none."""
+        swept = {
+            suite.manifest.name: sum(bool(entry.plain) for entry in suite.readable())
+            for suite in self.used()
+            if suite.sweep is not None
+        }
+        if swept and not any(swept.values()):
+            raise pytest.UsageError(
+                "no case has variants: no tool of an oracle or of truth.tools can have these faults"
+            )
+        return [f"mapsat: {printable(name)}: {count} variants of cases" for name, count in swept.items()] + [
+            f"mapsat: a sample of {printable(suite.manifest.name)}: {len(self.samples[suite.root])} of {suite.size} cases {suite.manifest.sample}"
             for suite in self.used()
             if suite.root in self.samples
         ]

@@ -539,7 +539,7 @@ def recorded_copy(suite: Suite, dest: Path, run: Run) -> Keeping:
                 Recording(case=card.id, tool=step.tool, arguments=step.arguments, result=step.result)
                 for card in cards
                 for step in card.trajectory.calls
-                if step.status == "ok" and step.tool in computed
+                if step.status == "ok" and step.tool in computed and step.fault in ("", "slow")
             ),
         )
     kept.path = dest / RECORDED

@@ -181,7 +181,7 @@ def again_command(request: RunRequest, place: str, explicit: Collection[str] = (
         explicit: options to say although they have their default, as ``max-turns``: an ini file may set another value.
     """
     usual = RunRequest(agent="", user="scripted", judge="checks")
-    names = [name for name in sorted({*_OF_A_CASE, "trials"} - _SPECS.keys()) if OPTIONS[name].typed]
+    names = [name for name in sorted({*_OF_A_CASE, "trials", "faults"} - _SPECS.keys()) if OPTIONS[name].typed]
     of_case = [OPTIONS[name] for name in (*_SPECS, *names)]
     values = [(option.name, _value_of(request, option), _value_of(usual, option)) for option in of_case]
     options = [_option_text(name, value) for name, value, default in values if value != default or name in explicit]

@@ -34,7 +34,7 @@ def markdown_report(run: Run) -> str:
         blocks += _comparison(run.comparison)
     if run.anchor is not None:
         blocks += [["### Against the anchor", "", *(f"- {code(reason, 600)}" for reason in run.anchor.reasons)]]
-    blocks += [_table(run), *_failed(run), *_groups(run), _lost(run), _fine_print(run)]
+    blocks += [_table(run), _recovery(run), *_failed(run), *_groups(run), _lost(run), _fine_print(run)]
     text = ""
     for block in filter(None, blocks):
         added = "\n".join(block) + "\n\n"
@@ -126,6 +126,15 @@ def _table(run: Run) -> list[str]:
         for name in names
     ]
     return ["| metric | mean | 95 % interval | cases | undecided |", "| :-- | --: | --: | --: | --: |", *rows]
+
+
+def _recovery(run: Run) -> list[str]:
+    """Return the table of the recovery of variants; empty if the run has none."""
+    rows = [
+        f"| {code(name, in_table=True)} | {mean} | {interval} | {cases} |"
+        for name, mean, interval, cases in view.recovery_rows(run)
+    ]
+    return ["| recovery | of plain | 95 % interval | cases |", "| :-- | --: | --: | --: |", *rows] if rows else []
 
 
 def _failed(run: Run) -> Iterator[list[str]]:

@@ -41,6 +41,7 @@ from .view import (
     mean_text,
     metric_title,
     metric_word,
+    recovery_rows,
     row_name,
     sample_text,
     seconds_text,
@@ -212,6 +213,9 @@ class _Summary:
             if (span := short_mean_text(self._run.summary.get(other), "–"))
         ]
         self._joined("", parts)
+        for number, (kind, recovery, interval, cases) in enumerate(recovery_rows(self._run)):
+            text = f"{kind}  {recovery} of plain, {cases} case{'s' * (cases != 1)}"
+            self._apart("" if number else "recovery", text, f"95 %: {interval}" if interval else "")
 
     def _why_open(self, name: str, mean: Aggregate) -> str:
         """Return why a mean has bounds: labels are undecided, or a judge that reads prose misreads some answers."""

@@ -91,6 +91,14 @@ def leading(run: Run) -> str:
     return next(iter(gated_metrics(run)), "")
 
 
+def recovery_rows(run: Run) -> list[tuple[str, str, str, int]]:
+    """Return a row for each kind of variant: its name, the recovery, its interval and the number of cases."""
+    return [
+        (printable(name), mean_text(mean) or "undecided", interval_text(mean), mean.n + mean.undecided)
+        for name, mean in run.variants.items()
+    ]
+
+
 def sample_text(manifest: RunManifest) -> str:
     """Return in words the size of a sample of the suites and how it was drawn; empty for a run of all cases."""
     if not manifest.options.sample:
@@ -295,7 +303,7 @@ def answered_by(step: Step) -> str:
     """Return the source of a call's answer; for a failed call, its status."""
     if step.kind in ("memory", "event") and step.status == "ok":
         return step.kind
-    is_marked = step.status in ("error", "refused", "over_limit", "unknown") or step.provenance is None
+    is_marked = step.status in ("error", "refused", "over_limit", "unknown") and not step.fault
     return step.status if is_marked or step.provenance is None else step.provenance.kind
 
 

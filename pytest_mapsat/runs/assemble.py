@@ -8,10 +8,11 @@ from pathlib import Path
 
 from pytest_mapsat import __version__
 from pytest_mapsat.formats import shown_path, starts_of
-from pytest_mapsat.gate import Coverage, Side, builds_named, compare, decide, likeness
-from pytest_mapsat.metrics import group, summarise, within_scale
+from pytest_mapsat.gate import Coverage, Side, builds_named, compare, decide, likeness, recoveries
+from pytest_mapsat.metrics import PASS_RATE, group, summarise, within_scale
 from pytest_mapsat.model import (
     MSB_METRICS,
+    VARIANT_OF,
     Accounting,
     JudgeInfo,
     Metric,
@@ -102,6 +103,7 @@ def assemble(
         cases=tuple(cards),
         summary=within_scale(summarise(cards, users=True), shares),
         groups=groups,
+        variants=recoveries(cards, _first(metrics)) if any(VARIANT_OF in card.attributes for card in cards) else {},
         comparison=comparisons[0] if comparisons else None,
         anchor=comparisons[1] if len(comparisons) > 1 else None,
         gate=decide(
@@ -122,6 +124,12 @@ def assemble(
     )
 
 
+def _first(metrics: Sequence[Metric]) -> str:
+    """Return the metric by which variants are compared: the first that can have a threshold, headlines before others; else the pass rate."""
+    gated = [metric for metric in metrics if metric.gated]
+    return min(gated, key=lambda metric: not metric.headline).name if gated else PASS_RATE
+
+
 def _uncertified(suites: Sequence[Suite], manifest: RunManifest) -> tuple[str, ...]:
     """Return the reasons why a run's judge may not gate suites that require a certificate; empty if it may."""
     asking = [suite for suite in suites if suite.manifest.judge.certified]
@@ -139,7 +147,7 @@ def suite_infos(suites: Sequence[Suite]) -> tuple[SuiteInfo, ...]:
             name=suite.manifest.name,
             version=suite.manifest.version,
             fingerprint=suite.fingerprint(),
-            cases=sum(1 for _ in suite.accepted()),
+            cases=suite.size,
             labels=suite.digest_of("labels"),
             decisions=suite.digest_of("reviewed"),
             calibration=suite.digest_of("calibration"),

@@ -28,7 +28,7 @@ from pytest_mapsat.model import (
     listed,
 )
 from pytest_mapsat.sandbox import SandboxHook
-from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
+from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite, sweep_of
 
 from .assemble import RunOutcome, assemble, suite_infos
 from .request import entries_of, metrics_of, parse_shard, refuse_undeclared
@@ -93,12 +93,15 @@ def decisions_digest(path: Path | None) -> str:
     return content_digest(path)[:16]
 
 
-def open_suites(paths: Sequence[Path], sandboxes: Sequence[SandboxHook] | None = None) -> tuple[Suite, ...]:
+def open_suites(
+    paths: Sequence[Path], sandboxes: Sequence[SandboxHook] | None = None, options: RunOptions | None = None
+) -> tuple[Suite, ...]:
     """Return the suites at or above some paths, opened once each.
 
     Args:
         paths: what the user named.
         sandboxes: what looks for sandboxes in Python; None: installed packages alone.
+        options: those of the run whose cases are looked for, which may ask for variants; None: there is none.
 
     Raises:
         UsageError: there is nothing at a path.
@@ -109,7 +112,7 @@ def open_suites(paths: Sequence[Path], sandboxes: Sequence[SandboxHook] | None =
             raise UsageError(f"--suite: there is nothing at {path}")
     suites = tuple(open_suite(root) for root in dict.fromkeys(find_suite(path) or path for path in paths))
     for suite in suites:
-        suite.sandboxes = sandboxes
+        suite.sandboxes, suite.sweep = sandboxes, sweep_of(options)
     return suites
 
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from heapq import heappop, heappush
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from types import ModuleType
 from typing import get_args
@@ -364,7 +364,7 @@ _FIELDS = ("domain", "difficulty", "language", "group")
 
 
 def entries_of(suite: Suite, options: RunOptions) -> tuple[CaseEntry, ...]:
-    """Return the accepted cases of a suite in a run: its sample, or every readable case.
+    """Return the accepted cases of a suite in a run: its sample, or every readable case, with their variants.
 
     Raises:
         SuiteError: intervals are to draw by an attribute that no case has.
@@ -375,6 +375,7 @@ def entries_of(suite: Suite, options: RunOptions) -> tuple[CaseEntry, ...]:
         raise SuiteError(unclustered)
     if not options.sample:
         return entries
+    entries = tuple(entry for entry in entries if not entry.plain)
     _refuse_unknown_attributes(suite.manifest.sample.by, entries, suite)
     # Of a suite with a broken file, which is told where it is collected, the size is unknown.
     if options.sample > len(entries) and suite.all_listed:
@@ -382,7 +383,8 @@ def entries_of(suite: Suite, options: RunOptions) -> tuple[CaseEntry, ...]:
         draft_note = f" besides {drafts} drafts (mapsat review {shown_path(suite.root)})" if drafts else ""
         message = f"the suite {suite.manifest.name} has {len(entries)} cases{draft_note}, and a sample is drawn from each suite"
         raise UsageError(f"--mapsat-sample={options.sample}: {message}")
-    return tuple(ordered(entries, suite.manifest.sample.by, suite.manifest.sample.seed)[: options.sample])
+    drawn = ordered(entries, suite.manifest.sample.by, suite.manifest.sample.seed)[: options.sample]
+    return tuple(chain.from_iterable(map(suite.with_variants, drawn)))
 
 
 def ordered(entries: Iterable[CaseEntry], by: Sequence[str] = (), seed: int = 0) -> list[CaseEntry]:

@@ -336,6 +336,8 @@ class Runner:
             """Play the episode on its environment, with the environment's reported calls; directly if there is no environment."""
             if environment is None or not is_played:
                 return play(None)
+            if case.world.faults:
+                raise InfrastructureError(f"case {case.id}: its agent acts on an environment, which no fault reaches")
             # Of a world that does not tell calls, none is known: what is not seen may have been called.
             tell = self.environments.play
             return tell(environment, case, trial, lambda world: play(getattr(world, "calls", tuple)))
@@ -434,6 +436,11 @@ def grade(
             scorecard that nothing is computed for, such as ``nodeid`` and ``line``.
     """
     started = perf_counter()
+    known = {"stamp": noun_digest(case), **known}
+    if case.world.faults:
+        from pytest_mapsat.judges.faults import with_fault_policies  # noqa: PLC0415 (few cases have faults)
+
+        case, decided = with_fault_policies(case, trajectory, decided)
     verdict = judge.judge(case, trajectory) if decided is None else judge.judge(case, trajectory, decided)
     if seconds is not None:
         known["timing"] = _timing(trajectory, seconds, perf_counter() - started)
@@ -458,7 +465,7 @@ def grade(
             for requirement in case.truth.by_kind
         ),
         dialogue=dialogue,
-        **{"stamp": noun_digest(case), **known},
+        **known,
     )
 
 
@@ -492,7 +499,7 @@ def in_profile_setting(case: Case, suite: Suite) -> Case:
     profiles = {name for name, tool in suite.tools.items() if tool.profile}
     if not profiles:
         return case
-    sandbox = make_sandbox(case, suite)
+    sandbox = make_sandbox(case.undisturbed, suite)
     results: dict[str, dict[str, JsonObject]] = {}
     for name, arguments in _profile_calls(case, suite, profiles):
         answer = sandbox.call(name, arguments)

@@ -333,7 +333,7 @@ def _played(case: Case, suite: SandboxSuite, calls: Sequence[PlannedCall]) -> Re
 
     An event whose moment is not among the calls of a listed reference, which has no replies, comes before them.
     """
-    sandbox, problem = make_sandbox(case, suite), ""
+    sandbox, problem = make_sandbox(case.undisturbed, suite), ""
     events: Any = getattr(sandbox, "events", None)
     taken: Callable[[], tuple[Step, ...]] = tuple if events is None else events.taken
     replies = [turn.calls for turn in case.truth.oracle] if case.truth.end == "oracle" else [calls]

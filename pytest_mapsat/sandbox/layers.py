@@ -107,7 +107,7 @@ def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sa
     """Create and return the sandbox of one episode in the initial state of its case.
 
     A sandbox in Python answers the tools that it has; the layers of the suite's data all others. They answer in this order: an exact recording,
-    what the tables say, a near or composed recording, an explained miss.
+    what the tables say, a near or composed recording, an explained miss. Around all of them are the faults of the case.
 
     Args:
         case: the case.
@@ -153,7 +153,12 @@ def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sa
 
         return EventSandbox(sandbox, case.world.events)
 
-    return begun() if make is None else in_time(f"case {case.id}: the sandbox is not made", begun)
+    sandbox = begun() if make is None else in_time(f"case {case.id}: the sandbox is not made", begun)
+    if not case.world.faults:
+        return sandbox
+    from .faults import FaultySandbox  # noqa: PLC0415 (few cases have faults)
+
+    return FaultySandbox(case, sandbox, lambda: make_sandbox(case.undisturbed, suite, misses=misses))
 
 
 def in_time(what: str, function: Callable[[], _Made]) -> _Made:

@@ -425,6 +425,7 @@ class CaseEntry:
         attributes: further grouping.
         group: the sequence of cases that it stands in; None where it stands alone.
         draft: whether any of it is a proposal that no person has accepted yet: no run counts it.
+        plain: of a variant, the id of the case that it is a variant of; empty for any other.
         offset: its first byte in a JSONL file; of a case in YAML, how many stand before it.
         length: its bytes in a JSONL file.
     """
@@ -438,6 +439,7 @@ class CaseEntry:
     attributes: Mapping[str, str] = field(default_factory=lambda: _NO_ATTRIBUTES, hash=False)
     group: Membership | None = None
     draft: bool = False
+    plain: str = ""
     offset: int = field(default=0, repr=False, compare=False)
     length: int = field(default=0, repr=False, compare=False)
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 from pytest_mapsat.formats import DataPath
 from pytest_mapsat.model import (
+    FAULT_ERRORS,
     KINDS,
     Bound,
     CallPattern,
@@ -22,6 +23,7 @@ from pytest_mapsat.model import (
     EndState,
     Exempt,
     ExpectedTool,
+    FaultError,
     Matches,
     Noun,
     Number,
@@ -53,6 +55,11 @@ TOOL_NAMERS: frozenset[type[Noun]] = frozenset(
 OF_OUTPUT: frozenset[type[Noun]] = frozenset({Output, Matches})
 #: Replies of an episode where the suite does not say it (``RunOptions``).
 _MOST_TURNS = 10
+#: The errors that a tool may have, by its effect: only what is read can be stale, and only the reply to a write is missed where it is lost.
+ERRORS_OF: Mapping[str, tuple[FaultError, ...]] = {
+    "read": tuple(error for error in FAULT_ERRORS if error != "lost_reply"),
+    "write": tuple(error for error in FAULT_ERRORS if error not in ("empty", "cut", "stale")),
+}
 #: Where bound values of a call may stand: in ``match`` of an expected tool.
 _HOPS, _MATCH = ("truth", "tools"), 3
 #: All that ``errors_of`` looks at: a truth is walked once for all of its rules.
@@ -154,6 +161,12 @@ def _world(case: Case, tools: Mapping[str, Tool], tables: Mapping[str, Table]) -
             )
     for index, call in enumerate(case.world.calls):
         yield from _tool_named(call.tool, ("world", "calls", index, "tool"), tools, "anyone")
+    for index, fault in enumerate(case.world.faults):
+        place = ("world", "faults", index)
+        yield from _tool_named(fault.tool, (*place, "tool"), tools, "anyone")
+        if fault.tool in tools and fault.error not in (errors := ERRORS_OF[tools[fault.tool].effect]):
+            message = f"found {fault.error}, expected an error of a tool that {tools[fault.tool].effect}s: {', '.join(errors)}"
+            yield _error("fault", (*place, "error"), message)
 
 
 def _events(

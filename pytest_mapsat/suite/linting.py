@@ -594,6 +594,7 @@ RULES: Mapping[str, LintRule] = {
     "never-fails": LintRule("warning", "requirement", never_failing, "a check holds whatever an agent does"),
     "oracle": LintRule("error", "dialogue", of_dialogue, "the oracle cannot be played"),
     "oracle-miss": LintRule("warning", "dialogue", of_dialogue, "a call of the oracle has no answer"),
+    "fault-unreached": LintRule("warning", "dialogue", of_dialogue, "a fault is of a call that the oracle never makes"),
     "oracle-rest": LintRule("warning", "dialogue", of_dialogue, "the user ends the dialogue before the oracle does"),
     "event": LintRule("warning", "dialogue", of_dialogue, "an event never comes in the dialogue of the oracle, or changes nothing"),
     "oracle-fails": LintRule("warning", "dialogue", of_dialogue, "the oracle fails a requirement"),

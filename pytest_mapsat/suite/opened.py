@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
@@ -83,6 +83,7 @@ from .tables import (
     read_state,
     read_tools,
 )
+from .variants import Sweep
 
 #: So many rows of a table that stays in its files show which columns there are.
 _SHAPING = 5000
@@ -130,6 +131,7 @@ class Suite:
         tables: the rows that every case starts from, by table, sorted.
         vocabulary: the words of its domain, for the reading of replies.
         calibration: its own table of which failures that rest on reading stand; None where it has none.
+        sweep: what makes variants of its cases; None: they have none. The opener sets it before it lists cases.
         sandboxes: what looks for sandboxes of its cases in Python; None: installed packages alone. The opener sets it, once it has loaded what is added in Python.
     """
 
@@ -158,12 +160,15 @@ class Suite:
             {name: (path, line) for name, (_, path, line) in tools.items()}
         )
         self.sandboxes: Sequence[SandboxHook] | None = None
+        self.sweep: Sweep | None = None
         self.reader = SpanReader()
         self._recording_reader = SpanReader()
         self._lock = threading.RLock()
         self._listed: dict[Path, tuple[CaseEntry, ...]] = {}
         self._by_id: dict[str, CaseEntry] = {}
         self._in_python: dict[str, tuple[CaseEntry, Case | None]] = {}
+        #: The variants of a case, by its id.
+        self._variants: dict[str, tuple[CaseEntry, ...]] = {}
         self._yaml: dict[Path, list[bytes]] = {}
         self._spans: dict[str, list[LineSpan]] | None = None
         self._fingerprint = ""
@@ -204,9 +209,9 @@ class Suite:
         return path.is_relative_to(self.root) and role_of(path.relative_to(self.root)) == "cases"
 
     def entries(self, path: Path) -> tuple[CaseEntry, ...]:
-        """Return the cases of one file, in its order.
+        """Return the cases of one file, in its order, each with its variants behind it.
 
-        Cases in YAML are validated whole; canonical lines of JSONL are scanned only, and validated by ``load``.
+        Cases in YAML are validated whole; canonical lines of JSONL are scanned only, and validated by ``load`` or where variants are made of them.
 
         Raises:
             SuiteError: with all problems of the file (up to a limit), among them ids that another case has.
@@ -226,7 +231,20 @@ class Suite:
                     raise SuiteError(Problem(shown_path(path), 0, "the file has no case", hint))
                 self._register(entries)
                 self._listed[path] = entries
-            return self._listed[path]
+            entries = self._listed[path]
+            return entries if self.sweep is None else tuple(chain.from_iterable(map(self.with_variants, entries)))
+
+    def with_variants(self, entry: CaseEntry) -> tuple[CaseEntry, ...]:
+        """Return a case's entry, and those of its variants. A case that cannot be loaded has none: it says so itself. Raises SuiteError."""
+        if self.sweep is None or entry.draft or entry.plain:
+            return (entry,)
+        if entry.id not in self._variants:
+            variants: tuple[CaseEntry, ...] = ()
+            with suppress(SuiteError):
+                variants = tuple(variant.entry(entry) for variant in self.sweep(self.load(entry), self.tools))
+            self._register(variants)
+            self._variants[entry.id] = variants
+        return entry, *self._variants[entry.id]
 
     def declare(self, document: LocatedDocument, path: Path) -> CaseEntry:
         """Add a case made by a Python function, given in the form of a YAML case, and return its entry.
@@ -255,7 +273,7 @@ class Suite:
     @property
     def in_python(self) -> tuple[CaseEntry, ...]:
         """Return the entries of the Python cases added so far."""
-        return tuple(entry for entry, _ in self._in_python.values())
+        return tuple(entry for plain, _ in self._in_python.values() for entry in self.with_variants(plain))
 
     def withdraw(self, case_id: str) -> None:
         """Remove a Python case that its author has skipped."""
@@ -281,9 +299,14 @@ class Suite:
         """Yield all cases that count in runs: those that are not drafts."""
         return (entry for entry in self.readable() if not entry.draft)
 
+    @property
+    def size(self) -> int:
+        """Return the number of cases that count in runs, without variants."""
+        return sum(not entry.plain for entry in self.accepted())
+
     def miscounted(self) -> Problem | None:
         """Return the problem that the manifest states a wrong number of non-draft cases; None if the number is right."""
-        number = sum(1 for _ in self.accepted())
+        number = self.size
         if self.manifest.cases in (None, number):
             return None
         path, line = self.manifest_place("cases")
@@ -338,7 +361,7 @@ class Suite:
     def dated(self, entry: CaseEntry) -> Dated:
         """Return the dated parts of a case, without validating the rest. Raises SuiteError."""
         self._refuse_changed(entry.path)
-        if entry.id in self._in_python:
+        if (entry.plain or entry.id) in self._in_python:
             return Dated.model_validate(self.load(entry).model_dump(mode="json", by_alias=True))
         problems: list[Problem] = []
         document = self._document(entry, problems)
@@ -353,6 +376,9 @@ class Suite:
         Raises:
             SuiteError: with all problems of the case.
         """
+        if entry.plain and self.sweep is not None:
+            plain = self.load(self._by_id[entry.plain])
+            return next(one.case(plain) for one in self.sweep(plain, self.tools) if one.id_of(plain.id) == entry.id)
         if (known := self._in_python.get(entry.id)) is not None and known[1] is not None:
             return known[1]
         self._refuse_changed(*self._shared_paths, entry.path)
@@ -388,7 +414,8 @@ class Suite:
 
     def placed_recordings(self, case_id: str) -> tuple[PlacedRecording, ...]:
         """Return the recordings of a case, each with its file and line. Raises SuiteError."""
-        spans = self.recording_spans().get(case_id, ())
+        entry = self._by_id.get(case_id)
+        spans = self.recording_spans().get(case_id if entry is None else entry.plain or case_id, ())
         self._refuse_changed(*dict.fromkeys(span.path for span in spans))
         return tuple(read_recordings(spans, self._recording_reader))
 
@@ -433,7 +460,7 @@ class Suite:
 
     def lines_of(self, entry: CaseEntry) -> DocumentLines:
         """Return the lines of the parts of a case, by reading the file again for an error message."""
-        if entry.id in self._in_python:
+        if (entry.plain or entry.id) in self._in_python:
             return DocumentLines(entry.line)
         if not is_yaml(entry.path):
             return self._document(entry, []).lines
@@ -863,6 +890,8 @@ def _misfits(
     """Yield the problems of labels that do not fit their case. Raises SuiteError if the case cannot be loaded."""
     labels = placed.noun
     if labels.case not in entries:
+        if labels.case.rpartition("--")[0] in entries:
+            return  # of a variant, which is there in a sweep alone
         message = f"the suite has no case {shown(labels.case)}"
         yield placed.problem(["case"], message, did_you_mean(labels.case, entries))
         return

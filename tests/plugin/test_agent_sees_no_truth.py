@@ -55,6 +55,7 @@ def _secretive() -> dict[str, object]:
     case["attributes"] = {"subtask": SECRET.format("attribute")}
     moments = ({"turn": 5}, {"tool": "search_poi", "call": 9})
     case["world"] = {"events": [{"after": moment, "say": SECRET.format("event")} for moment in moments]}
+    case["world"]["faults"] = [{"tool": "search_poi", "call": 9, "error": "rate_limit"}]
     return case
 
 
@@ -65,6 +66,7 @@ def test_nothing_of_the_truth_is_in_anything_an_agent_is_handed(pytester: pytest
     told = (pytester.path / "told.txt").read_text()
     assert "Old Mill" in told, "the agent did write down what it was handed"
     assert "xylophone" not in told
+    assert "rate_limit" not in told
     environment_free = json.dumps(
         [part for part in json.loads(told) if not (isinstance(part, dict) and "PATH" in part)]
     )

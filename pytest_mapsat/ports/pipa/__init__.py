@@ -78,7 +78,7 @@ def task_completion(metric_input: MetricInput) -> Measure:
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
     """Return the PIPA metrics of an episode; only its counts of replies and steps if it ended with a fault."""
-    replies, calls = metric_input.trajectory.replies, metric_input.trajectory.calls
+    replies, calls = metric_input.trajectory.replies, metric_input.calls
     patterns = {
         "pipa_turns": float(len(replies)),
         "pipa_steps": sum(len(reply.steps) for reply in replies) / len(replies) if replies else 0.0,

@@ -91,6 +91,7 @@ def html_report(run: Run, dialogues: Dialogues | None = None, earlier: Sequence[
         counts=view.counts_text(run),
         reasons=reasons,
         metrics=metrics,
+        recovered=view.recovery_rows(run),
         about={metric.name: metric.title for metric in run.manifest.metrics},
         shares=shares,
         dimensions=view.dimension_order(run.groups),
