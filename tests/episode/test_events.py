@@ -6,7 +6,16 @@ import pytest
 from pytest_mapsat.agents import source_of
 from pytest_mapsat.episode import run_episode
 from pytest_mapsat.judges import JudgedDialogue, make_judge
-from pytest_mapsat.model import InfrastructureError, Recording, RunRequest, Step, SuiteError, Trajectory, Turn
+from pytest_mapsat.model import (
+    InfrastructureError,
+    Recording,
+    RunRequest,
+    Step,
+    SuiteError,
+    ToolFault,
+    Trajectory,
+    Turn,
+)
 from pytest_mapsat.proof.mutants import write_changes
 from pytest_mapsat.proof.oracles import dialogue_remarks
 from pytest_mapsat.runs.runner import Runner
@@ -348,3 +357,23 @@ def test_a_table_that_an_event_opened_by_another_column_is_no_silent_mistake(tmp
     sandbox.replied(1)
     with pytest.raises(InfrastructureError, match="an event changed rows of slots by id before the sandbox opened"):
         sandbox.call("book_table", {"table_id": "Garden Corner"})
+
+
+def test_a_fault_is_outside_so_that_a_failed_call_is_no_moment_and_a_lost_reply_is(tmp_path):
+    book = {"tool": "book_table", "arguments": {"table_id": "T1"}}
+    after = {"after": {"tool": "book_table"}, "rows": [{"table": "slots", "where": {"id": "T2"}, "set": {"free": 0}}]}
+
+    def books(message, tools):
+        return str([tools.book_table(table_id="T1") for _ in range(2)])
+
+    came = {}
+    for error in ("timeout", "lost_reply"):
+        case, _ = suite_of(tmp_path, after, end=[book])
+        case = case.model_copy(
+            update={"world": case.world.model_copy(update={"faults": (ToolFault(tool="book_table", error=error),)})}
+        )
+        _, suite = suite_of(tmp_path, after)
+        steps = [step for turn in play(case, suite, books).replies for step in turn.steps]
+        came[error] = [step.kind for step in steps]
+        assert [change.id for change in play_reference(case, suite).changes] == ["B1", "T1"]
+    assert came == {"timeout": ["call", "call", "event"], "lost_reply": ["call", "event", "call"]}
