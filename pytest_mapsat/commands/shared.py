@@ -167,13 +167,13 @@ def deliver_run(run: Run, *, as_json: bool, saved: Path | None) -> int:
         as_json: whether it is printed as JSON.
         saved: the file that it is written to; None: it is not saved.
     """
-    from pytest_mapsat.formats import save_run
+    from pytest_mapsat.formats import run_head, save_run
     from pytest_mapsat.reports import summary_lines
 
     if saved is not None:
         save_run(saved, run)
     if as_json:
-        write_json(run.model_dump(mode="json", exclude={"cases", "timing", "starts"}, by_alias=True))
+        write_json({name: part for name, part in run_head(run).items() if name not in ("timing", "starts")})
     else:
         name = "" if saved is None else str(saved)
         write(line.text for line in summary_lines(run, width=width(), colour=False, full=True, saved=name))

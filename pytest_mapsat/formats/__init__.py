@@ -37,7 +37,7 @@ else:
         "redaction": "MARK Secrets is_obvious redacted without_secrets",
         "run_file": (
             "CardPlace Journal KeptRows begin_with is_complete_run is_journal lock_file read_cards read_journal read_run save_run "
-            "scorecard_line starts_of with_attempt write_run"
+            "run_head scorecard_line starts_of with_attempt write_run"
         ),
         "spans": "DELEGATES RecordedDialogue calls_in_spans read_spans",
     }

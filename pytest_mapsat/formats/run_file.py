@@ -154,6 +154,17 @@ def with_attempt(line: bytes, attempt: int) -> bytes:
 _SWEEPS = ("faults", "manners")
 
 
+def run_head(run: Run) -> JsonObject:
+    """Return a run as JSON data, without its cases, and without options and figures of variants where it has none."""
+    head = run.model_dump(mode="json", exclude={"cases"}, by_alias=True)
+    for name in _SWEEPS:
+        if not head["manifest"]["options"][name]:
+            del head["manifest"]["options"][name]
+    if not run.variants:
+        del head["variants"]
+    return head
+
+
 def write_run(path: Path, run: Run, lines: Iterable[bytes], *, like: Path | None = None) -> None:
     """Write a run file atomically.
 
@@ -163,10 +174,7 @@ def write_run(path: Path, run: Run, lines: Iterable[bytes], *, like: Path | None
         lines: the scorecards as ``scorecard_line`` gives them, in the order of ``run.cases``.
         like: a file whose permissions the new one gets, where there is none to replace.
     """
-    head = run.model_dump(mode="json", exclude={"cases"}, by_alias=True)
-    for name in _SWEEPS:
-        if not head["manifest"]["options"][name]:
-            del head["manifest"]["options"][name]
+    head = run_head(run)
     with replacing(path, like=like) as file:
         first = ",\n".join(f'"{key}": {_json(head[key])}' for key in ("schema", "manifest", "accounting"))
         file.write(_bytes(f'{{{first},\n"cases": ['))
@@ -180,7 +188,7 @@ def write_run(path: Path, run: Run, lines: Iterable[bytes], *, like: Path | None
             "anchor",
             "gate",
             "timing",
-            *(name for name in ("variants", "starts") if head[name]),
+            *(name for name in ("variants", "starts") if head.get(name)),
         )
         rest = [f'"{key}": {_json(head[key])}' for key in keys]
         file.write(_bytes("\n],\n" + ",\n".join(rest) + "}\n"))

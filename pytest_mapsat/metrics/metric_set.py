@@ -339,7 +339,7 @@ class MetricInput:
 
     @cached
     def calls(self) -> Sequence[Step]:
-        """Return the agent's calls, each with its tool's own name; one that a fault of the case hit is none of the agent's mistakes."""
+        """Return the agent's calls, each with its tool's own name; one that a fault of the case hit counts as answered."""
         pairs = [(call, tool_name(self.tools, call.tool)) for call in self.trajectory.calls]
         return [
             call.model_copy(update={"tool": name, **({"status": "ok"} if call.fault else {})})
