@@ -253,6 +253,7 @@ class _Made:
         unordered: whether calls of one reply come from several sources, so that their order is unknown.
         caution: says so behind a reason; empty where they are all.
         first: the place of the first call that a check counts; those before it are only known.
+        counted: the calls from there on.
     """
 
     def __init__(self, context: JudgedDialogue, since: Literal["event"] | None = None) -> None:
@@ -278,11 +279,7 @@ class _Made:
                     self.first = len(placed)
         self.turns = [index for index, _ in placed]
         self.steps = [step for _, step in placed]
-
-    @property
-    def counted(self) -> list[Step]:
-        """Return the calls that the check counts."""
-        return self.steps[self.first :]
+        self.counted = self.steps[self.first :]
 
     def fits(self, pattern: CallPattern) -> list[bool | None]:
         """Return for each call whether it counts and matches a pattern; None if this is unclear."""

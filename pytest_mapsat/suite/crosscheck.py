@@ -176,6 +176,7 @@ def _events(
     """Yield errors if an event never comes, changes a missing table or row, calls a missing tool, or reveals a missing requirement."""
     requirements = [requirement.id for requirement in case.truth.requirements]
     before, most = [*case.world.rows], manifest.episode.max_turns or _MOST_TURNS
+    writes = any(tool.effect == "write" for tool in tools.values())
     for index, event in enumerate(case.world.events):
         place: Place = ("world", "events", index)
         if event.after.turn is not None and event.after.turn >= most:
@@ -198,16 +199,11 @@ def _events(
             table = with_overlays({patch.table: tables[patch.table]}, before)[patch.table]
             before.append(patch)
             # A tool that writes may make the row before the event.
-            columns = {column for row in table.rows for column in row if any(map(_writes, tools.values()))}
+            columns = {column for row in table.rows if writes for column in row}
             for column, value in unmet(patch, table, ()):
                 if column not in columns:
                     message = f"{patch.table} has no row with {column} {shown(value)}"
                     yield _error("no-such-row", (*place, "rows", at, "where", column), message)
-
-
-def _writes(tool: Tool) -> bool:
-    """Return whether a tool may change rows."""
-    return tool.effect == "write"
 
 
 def _error(rule: str, place: DataPath, message: str, hint: str = "") -> Remark:
