@@ -81,10 +81,8 @@ def _agreed(none: NothingFits, context: JudgedDialogue) -> Finding:
     """Judge whether the user agreed to each call that writes, since each row breaks a need."""
     writing = {step.tool for step in context.calls if (tool := context.tool(step)) and tool.effect == "write"}
     tools = writing if none.agreed is None else {*none.agreed}
-    if (
-        none.agreed == ()
-        or (not context.trajectory.lacks_calls
-        and tools.isdisjoint(step.tool for step in context.calls))
+    if none.agreed == () or (
+        not context.trajectory.lacks_calls and tools.isdisjoint(step.tool for step in context.calls)
     ):
         return Finding(True, "")
     finding = consented(tools, context)
