@@ -22,9 +22,18 @@ from pytest_mapsat.model import UsageError, hint_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_error
 
-from .frameworks import Adapter, AdapterEpisode, adapter_for, is_data_kind, lacking_fields, unwatch, watch
+from .frameworks import Adapter, AdapterEpisode, adapter_for, unwatch, wanted_by, watch
 from .returned import AgentFault, checked, described
-from .source import AgentContext, AgentSource, Conversation, has_thought, kept_of, tools_to_run, with_earlier
+from .source import (
+    AgentContext,
+    AgentSource,
+    Conversation,
+    WantedContext,
+    has_thought,
+    kept_of,
+    tools_to_run,
+    with_earlier,
+)
 
 if TYPE_CHECKING:
     from .tool_server import ToolEndpoint
@@ -205,20 +214,12 @@ class CallableSource(AgentSource):
         """Whether all episodes talk to the same object."""
         return not self.is_factory
 
-    def unplayable(self, context: AgentContext) -> str:
-        """Return why an agent of a framework cannot be played with a case's context; empty if it can be played or that is still unknown."""
-        return lacking_fields(context, self._kind())
-
     @property
-    def wants_context(self) -> bool:  # type: ignore[override]
-        """Whether the agent belongs to a framework and takes a context class of the user's own."""
-        return is_data_kind(self._kind())
-
-    def _kind(self) -> Any:
-        """Return the context class of an agent of a framework; None if it takes no context or the class is still unknown."""
+    def wants_context(self) -> WantedContext | None:  # type: ignore[override]
+        """The context class of the user's own that an agent of a framework takes; None if it takes none or the class is still unknown."""
         if self.adapter is None or not self.adapter.recognises(self.agent):
             return None
-        return self.adapter.kind(self.agent)
+        return wanted_by(self.adapter.kind(self.agent))
 
     @property
     def waits(self) -> bool:  # type: ignore[override]
@@ -299,8 +300,9 @@ def _adapter_of(product: object, source: CallableSource) -> Adapter | None:
         except UsageError as error:
             raise AgentFault(str(error), blame="infrastructure") from None
         if refusal := adapter.refusal(product):
-            refused = f"the object of the factory {source.spec!r} cannot be played: {refusal}"
-            raise AgentFault(refused, blame="infrastructure")
+            raise AgentFault(
+                f"what the factory {source.spec!r} made cannot be played: {refusal}", blame="infrastructure"
+            )
     return adapter
 
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Pipe
 from pathlib import Path
 from threading import Lock
-from typing import IO, Any
+from typing import IO, Any, cast
 from weakref import WeakSet
 
 from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
@@ -36,7 +36,7 @@ from .keeper import remove
 from .process import AgentProcess, LostError, ProcessConversation, message_of
 from .resolve import search_first
 from .returned import AgentFault, checked, scrubbed
-from .source import AgentContext, AgentSource, Conversation, Session, kept_of, tools_to_run
+from .source import AgentContext, AgentSource, Conversation, Session, WantedContext, kept_of, tools_to_run
 
 # -- the processes --------------------------------------------------------------------------------------------------------
 
@@ -340,7 +340,7 @@ class IsolatedSource(AgentSource):
         module = self.spec.partition(":")[0]
         try:
             line = process.line(f"its module {module!r} was imported", self._isolation.patience)
-            message = message_of(line, {"ready": ("waits",), "unusable": ("message",)})
+            message = message_of(line, {"ready": ("waits", "wants"), "unusable": ("message",)})
         except LostError as error:
             process.print_all()
             if isinstance(process.poll(), str):
@@ -350,6 +350,11 @@ class IsolatedSource(AgentSource):
         if message["type"] == "unusable":
             raise UsageError(str(message.get("message")))
         self.waits = bool(message.get("waits"))
+        with suppress(TypeError, ValueError):  # a process may write anything
+            name, needed, readable = cast("tuple[Any, ...]", message.get("wants"))
+            self.wants_context = WantedContext(
+                plain(str(name)), [plain(str(field)) for field in needed], bool(readable)
+            )
         self._ready.add(process)
 
 

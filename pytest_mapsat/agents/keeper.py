@@ -177,7 +177,7 @@ def serve(line: PytestLine) -> None:
         except MapsatError as error:
             line.send("unusable", message=str(error))
             return
-        line.send("ready", waits=source.waits)
+        line.send("ready", waits=source.waits, wants=source.wants_context)
         thread = Thread(target=_converse, args=(line, source), name="mapsat-agent")
         thread.start()
         thread.join()

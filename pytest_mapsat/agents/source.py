@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 from pytest_mapsat.guard import now
-from pytest_mapsat.model import Case, ReportedCall, Turn, Visible, hint_at
+from pytest_mapsat.model import Case, JsonObject, ReportedCall, Turn, Visible, hint_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
@@ -204,6 +204,36 @@ def filled_fields(context: AgentContext) -> dict[str, Any]:
     return {name: value for name, value in context.items() if value not in (None, [], {}, "")}
 
 
+class WantedContext(NamedTuple):
+    """The context that an agent of a framework wants: the name of its class, the fields without a default, and whether its fields can be read at all."""
+
+    name: str
+    needed: list[str]
+    readable: bool
+
+
+def fields_of(context: AgentContext) -> JsonObject:
+    """Return the values for the fields of an agent's own context, by name: the fields of the case's context and its details."""
+    known = {name: value for name, value in context.items() if value is not None}
+    return {**context, **(context.get("details") or {}), **known}
+
+
+def lacking_fields(context: AgentContext, wanted: WantedContext | None) -> str:
+    """Return why the context that an agent wants cannot be filled from a case, and what to write; empty if it can be filled."""
+    if wanted is None:
+        return ""
+    where = "let make() return (agent, context) with a context of your own, or write a function that runs `pytest_mapsat.sandboxed(agent)`"
+    if not wanted.readable:
+        return f"the agent wants {wanted.name} for its context, whose fields cannot be read; {where}"
+    values = fields_of(context)
+    if missing := [name for name in wanted.needed if name not in values]:
+        return (
+            f"the agent wants {wanted.name} for its context, with {', '.join(missing)}; the case has {', '.join(values) or 'nothing'}. "
+            f"Put {missing[0]!r} into visible.context.details of the case, or {where}"
+        )
+    return ""
+
+
 def with_earlier(message: str, session: Session) -> str:
     """Return a message preceded by the earlier dialogue as one text, for agents that take a single message."""
     lines = [f"{earlier['role']}: {earlier['content']}" for earlier in session.earlier]
@@ -278,7 +308,7 @@ class AgentSource:
         agent: the object itself.
         shared: whether all episodes talk to the one object.
         waits: whether its replies mostly wait, for a model or in an event loop, so that many episodes may be under way unless the user says otherwise.
-        wants_context: whether it wants a context of its own kind, so that ``unplayable`` has to be asked for each case.
+        wants_context: the context of its own kind that it wants, so that ``unplayable`` has to be asked for each case; None: it wants none.
         conversation: makes the agent of one episode.
     """
 
@@ -288,7 +318,7 @@ class AgentSource:
     agent: object
     shared: bool = False
     waits: bool = False
-    wants_context: bool = False
+    wants_context: WantedContext | None = None
     conversation: ClassVar[type[Conversation]]
 
     def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> Conversation:  # noqa: ARG002
@@ -302,9 +332,9 @@ class AgentSource:
         """
         return self.conversation(self, toolbox, context, session)
 
-    def unplayable(self, context: AgentContext) -> str:  # noqa: ARG002
+    def unplayable(self, context: AgentContext) -> str:
         """Return why the agent cannot be played with the context of a case; empty if it can be played or that is still unknown."""
-        return ""
+        return lacking_fields(context, self.wants_context)
 
 
 class SourceElsewhere(AgentSource):

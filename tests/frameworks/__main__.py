@@ -38,19 +38,19 @@ CELLS = {
     "two at once": ("test_many_episodes_at_once_on_one_agent_never_mix",),
 }
 #: The heads of the columns, so that all fit into 80 columns.
-HEADS = (
+HEADS = [
     "plain",
-    "hand- off",
-    "sub- agent",
-    "con- text",
-    "guard- rail",
+    "hand-|off",
+    "sub-|agent",
+    "con-|text",
+    "guard|rail",
     "data",
-    "stream",
-    "paral- lel",
+    "str-|eam",
+    "para-|llel",
     "crash",
-    "two at once",
-)
-SHOWN = {"attached": "yes", "refused": "no", "lacks": "-", "failed": "FAILED", "missing": "?"}
+    "two|once",
+]
+SHOWN = {"attached": "yes", "refused": "no", "lacks": "-", "failed": "FAIL", "missing": "?"}
 KEY = "yes: attached; no: refused at the start; -: not in this framework."
 
 
@@ -125,8 +125,8 @@ def came_of(case):
     if case is None:
         return "missing", "the test did not run"
     for kind in ("failure", "error"):
-        if (found := case.find(kind)) is not None:
-            return "failed", found.get("message", "").partition("\n")[0]
+        if (problem := case.find(kind)) is not None:
+            return "failed", problem.get("message", "").partition("\n")[0]
     if (skipped := case.find("skipped")) is not None:
         return "lacks", skipped.get("message", "").removeprefix("not in this framework: ")
     refusals = [entry.get("value") for entry in case.iter("property") if entry.get("name") == "refused"]
@@ -154,10 +154,10 @@ def as_text(matrix):
     """Return the matrix in at most 80 columns."""
     lines = [KEY, ""]
     for part in (0, 1):
-        heads = [[*head.partition(" ")[::2]][part] for head in HEADS]
-        lines.append(" " * 17 + " ".join(f"{head:6}" for head in heads).rstrip())
+        heads = [head.partition("|")[::2][part] for head in HEADS]
+        lines.append(" " * 17 + " ".join(f"{head:5}" for head in heads).rstrip())
     lines += [
-        f"{name:16} " + " ".join(f"{SHOWN[kind]:6}" for kind, _ in row.values()).rstrip()
+        f"{name:16} " + " ".join(f"{SHOWN[kind]:5}" for kind, _ in row.values()).rstrip()
         for name, row in matrix.items()
     ]
     for name, of, why in reasons(matrix):

@@ -302,19 +302,19 @@ class Scenarios:
     def test_parallel_calls_of_one_turn_are_answered_in_their_order(self):
         ended = play(self.agent(), "Both a cafe")
         assert ended.fault is None, ended.fault
-        found = [s.arguments["query"] for turn in ended.turns for s in turn.steps if s.kind == "call"]
-        assert found == ["cafe", "secret"]
+        places = [s.arguments["query"] for turn in ended.turns for s in turn.steps if s.kind == "call"]
+        assert places == ["cafe", "secret"]
         assert "Old secret" in replies(ended)[0]
         if self.sandboxes:
             ended = play(self.behind(sandboxed(self.agent())), "Both a cafe")
-            assert [s.arguments["query"] for turn in ended.turns for s in turn.steps if s.kind == "call"] == found
+            assert [s.arguments["query"] for turn in ended.turns for s in turn.steps if s.kind == "call"] == places
 
     def test_agents_that_are_run_by_parallel_calls_run_one_after_the_other(self):
         self.need("subagent")
         ended = play(self.delegating(), "Each a cafe", run=["ask_finder"])
         assert ended.fault is None, ended.fault
-        found = [s.arguments["query"] for turn in ended.turns for s in turn.steps if s.kind == "call"]
-        assert found == ["cafe", "secret"]
+        places = [s.arguments["query"] for turn in ended.turns for s in turn.steps if s.kind == "call"]
+        assert places == ["cafe", "secret"]
 
     def test_a_tool_that_runs_another_agent_runs_where_the_case_names_it(self):
         self.need("subagent")
@@ -497,16 +497,16 @@ class Scenarios:
             shutdown()  # the run is over: nothing of the framework is watched any more
 
     def test_run_files_are_equal_over_repeats_widths_workers_and_isolation(self, pytester):
-        made = "agent" if "subagent" in self.lacks else "delegating"
+        builder = "agent" if "subagent" in self.lacks else "delegating"
         pytester.makepyfile(
             my_agents=f"""
             import sys
             sys.path[:0] = {[str(HERE), str(HERE.parent)]!r}
             from {type(self).__module__} import {type(self).__name__}
-            agent = {type(self).__name__}().{made}()
+            agent = {type(self).__name__}().{builder}()
             """
         )
-        write_team_suite(pytester.path / "benchmark_cases", delegates=made == "delegating")
+        write_team_suite(pytester.path / "benchmark_cases", delegates=builder == "delegating")
         variants = [
             ("--mapsat-concurrency=1",),
             ("--mapsat-concurrency=8",),
@@ -519,7 +519,7 @@ class Scenarios:
             pytester.runpytest_inprocess(*save)
             files.append(saved_text(pytester, f"{number}.json"))
         assert set(files) == {files[0]}
-        made_calls = [
+        calls_by_case = [
             [
                 step["tool"]
                 for turn in case["trajectory"]["turns"]
@@ -528,7 +528,7 @@ class Scenarios:
             ]
             for case in json.loads(files[0])["cases"]
         ]
-        assert sorted(made_calls) == [["find"], ["find"], ["find", "find"]]
+        assert sorted(calls_by_case) == [["find"], ["find"], ["find", "find"]]
 
     def test_a_slow_agent_is_stopped_at_the_time_limit(self):
         started = time.monotonic()

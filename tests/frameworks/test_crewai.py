@@ -121,13 +121,13 @@ class TestCrewAI(Scenarios):
     def streaming(self):
         return self.crew(self.agent(), stream=True)
 
+    def delegating(self):
+        self.agent = partial(self.agent, more={"native": True})
+        return super().delegating()
+
     def test_parallel_calls_of_one_turn_are_answered_in_their_order(self):
         self.agent = partial(self.agent, more={"native": True})
         super().test_parallel_calls_of_one_turn_are_answered_in_their_order()
-
-    def test_agents_that_are_run_by_parallel_calls_run_one_after_the_other(self):
-        self.agent = partial(self.agent, more={"native": True})
-        super().test_agents_that_are_run_by_parallel_calls_run_one_after_the_other()
 
     def as_tool(self, function):
         return own_tool(function)

@@ -21,7 +21,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, tool
-from langgraph.func import entrypoint
+from langgraph.func import entrypoint, task
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime
@@ -179,6 +179,15 @@ class TestLangGraph(Scenarios):
             return await tool(find).ainvoke({"query": message.removeprefix("Find a ")})
 
         self.played(agent)
+
+    def test_behind_a_function_tasks_that_an_entrypoint_waits_for_run(self):
+        look = task(tool(find).invoke)
+
+        @entrypoint()
+        def agent(message):
+            return str(look({"query": "cafe"}).result())
+
+        self.played(lambda message, tools: sandboxed(agent).invoke(message))
 
     def team(self, hand_over):
         """Return a team whose front desk calls the tool hand_over, and whose finder finds."""

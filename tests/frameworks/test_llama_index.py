@@ -122,6 +122,10 @@ class TestLlamaIndex(Scenarios):
 
         return self.agent(tools=[FunctionTool.from_defaults(find), FunctionTool.from_defaults(async_fn=ask_finder)])
 
+    def test_a_second_turn_warns_of_nothing(self, recwarn):
+        assert len(replies(play(self.agent(), "Plan a trip"))) == 2
+        assert [str(warning.message) for warning in recwarn if "memory" in str(warning.message)] == []
+
     def test_input_that_a_tool_asks_for_is_asked_of_the_user(self):
         async def confirm(context: Context, query: str) -> str:
             event = InputRequiredEvent(prefix="What time do you leave?")

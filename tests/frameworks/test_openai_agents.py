@@ -166,6 +166,11 @@ class TestOpenAIAgents(Scenarios):
         helper = self.agent().as_tool("helper", "Finds places.")
         self.played(Agent("desk", model=HandsOver("helper", {"input": "Find a cafe"}), tools=[helper]))
 
+    def test_an_agent_that_is_a_tool_does_not_run_where_the_case_has_a_tool_of_its_name(self):
+        helper = self.agent(name="helper").as_tool("find", "Finds places.")
+        ended = self.played(Agent("desk", model=HandsOver("find", {"query": "cafe"}), tools=[helper]))
+        assert callers(ended) == [("find", "desk")]
+
     def test_the_agent_that_was_handed_over_to_goes_on(self):
         ended = play(Agent("desk", model=HandsOver("transfer_to_guide", {}), handoffs=[self.agent()]), "Plan a trip")
         assert calls(ended) == [("find", "ok")]

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import pytest
 import tiny_suite
-from scenarios import DECLINED, Scenarios, Seen, as_text, callers, calls, find, mind, play, source_of, weather
+from scenarios import DECLINED, Scenarios, Seen, as_text, callers, calls, find, mind, play, replies, source_of, weather
 
 from pytest_mapsat import sandboxed
 from pytest_mapsat.model import UsageError
@@ -151,7 +151,8 @@ class TestPydanticAI(Scenarios):
     def test_a_factory_may_return_the_agent_with_no_dependencies(self):
         self.played(lambda: (self.agent(), None))
 
-    def test_dependencies_that_a_case_cannot_fill_end_the_run_before_the_first_case(self, pytester):
+    @pytest.mark.parametrize("options", [(), ("--mapsat-isolate",)], ids=["here", "isolated"])
+    def test_dependencies_that_a_case_cannot_fill_end_the_run_before_the_first_case(self, pytester, options):
         tiny_suite.write_suite(pytester.path / "benchmark_cases")
         pytester.makepyfile(
             mymod="""
@@ -165,7 +166,7 @@ class TestPydanticAI(Scenarios):
             agent = Agent("test", deps_type=Needs)
             """
         )
-        result = pytester.runpytest_subprocess("--mapsat-agent=mymod:agent", "-W", "ignore")
+        result = pytester.runpytest_inprocess("--mapsat-agent=mymod:agent", "-W", "ignore", *options)
         assert result.ret == 4
         result.stderr.fnmatch_lines(["*the agent wants Needs for its context, with tenant; the case has *"])
         result.stderr.fnmatch_lines(["*Put 'tenant' into visible.context.details*"])
@@ -178,6 +179,26 @@ class TestPydanticAI(Scenarios):
 
         ended = play(self.agent(tools=[Tool(ask_finder)], name="desk"), "Ask_finder a cafe", run=["ask_finder"])
         assert callers(ended) == [("find", "finder")]
+
+    def test_of_one_tool_name_with_two_schemas_the_one_of_the_case_counts(self):
+        def rated(place: str, stars: int) -> str:
+            return find(place)
+
+        def calls_it(messages, info):
+            if messages[-1].parts[-1].part_kind == "tool-return":
+                return ModelResponse([TextPart(as_text(messages[-1].parts[-1].content))])
+            return ModelResponse([ToolCallPart("find", {"place": "cafe", "stars": 3})])
+
+        other = Agent(FunctionModel(calls_it), tools=[Tool(rated, name="find")], name="other")
+
+        async def ask_other(query: str) -> str:
+            return (await other.run(query)).output
+
+        desk = self.agent(tools=[Tool(find), Tool(ask_other)], name="desk")
+        ended = play(desk, "Ask_other a cafe", run=["ask_other"])
+        assert ended.fault is None, ended.fault
+        assert (callers(ended), calls(ended)) == ([("find", "other")], [("find", "error")])
+        assert "unknown parameter 'place' (it has query)" in replies(ended)[0]
 
     def test_usage_of_an_agent_that_streams_within_a_tool_is_counted_once(self):
         finder = Agent(TestModel(call_tools=["find"]), tools=[Tool(find)])

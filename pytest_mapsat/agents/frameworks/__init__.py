@@ -12,7 +12,7 @@ from asyncio import AbstractEventLoop, Lock, get_running_loop
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, version
 from inspect import getattr_static, isawaitable, isclass, isroutine
@@ -20,7 +20,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from pytest_mapsat.agents.returned import AgentFault, as_json
-from pytest_mapsat.agents.source import AgentContext, Session, declared
+from pytest_mapsat.agents.source import AgentContext, Session, WantedContext, declared, fields_of, lacking_fields
 from pytest_mapsat.guard import GuardedCall, calling, is_stand_in
 from pytest_mapsat.model import Json, JsonObject, Usage, UsageError, canonical_json, total_usage
 from pytest_mapsat.reply import Reply
@@ -53,10 +53,10 @@ class _EndlessError(BaseException):  # no framework may hand it to the model as 
 
 
 class Spent:
-    """The usage of the models for one reply. If one call does not report a figure, the sum of that figure is unknown."""
+    """The usage of the models for one reply, by call (``parts``). If one call does not report a figure, the sum of that figure is unknown."""
 
     def __init__(self) -> None:
-        self._parts: list[Usage] = []
+        self.parts: list[Usage] = []
 
     def add(self, tokens_in: int | None, tokens_out: int | None, cost: float | None = None) -> None:
         """Count one or several calls of a model; if no call reports tokens, the number of tokens is unknown.
@@ -67,18 +67,13 @@ class Spent:
             cost: US dollars; None as above.
         """
         counted = bool(tokens_in or tokens_out)
-        self._parts.append(
+        self.parts.append(
             Usage(input_tokens=tokens_in if counted else None, output_tokens=tokens_out if counted else None, cost=cost)
         )
 
-    @property
-    def parts(self) -> int:
-        """How often usage was counted."""
-        return len(self._parts)
-
     def usage(self) -> dict[str, float | None] | None:
         """Return the usage of the reply; None if nothing was counted."""
-        return total_usage(self._parts).model_dump() if self._parts else None
+        return total_usage(self.parts).model_dump() if self.parts else None
 
 
 @dataclass
@@ -122,7 +117,7 @@ class AdapterEpisode:
     def count_run(self, tool: str) -> None:
         """Count that a handoff or a tool that runs another agent runs. Raises _EndlessError if that has no end."""
         # Of one call there are several on the way to the body; without an end, models are called between two of them.
-        self.others_run.add((tool, self.spent.parts))
+        self.others_run.add((tool, len(self.spent.parts)))
         if len(self.others_run) > _MOST_RUNS:
             raise _EndlessError(
                 f"the agents handed over or ran each other more than {_MOST_RUNS} times in one reply, last by {tool}"
@@ -214,6 +209,8 @@ def as_agent(call: GuardedCall, name: str | None) -> Any:
         return call.real()
     with calling(name or ""):
         result = call.inside()
+    if hasattr(result, "with_pull_context_manager"):  # a stream of Agent Framework
+        return result.with_pull_context_manager(partial(calling, name or ""))
     return _named(name or "", result) if isawaitable(result) and not hasattr(result, "__aiter__") else result
 
 
@@ -478,12 +475,12 @@ def data_from(context: AgentContext, kind: Any, own: Any = None) -> Any:
     """
     if own is None and not is_data_kind(kind):
         return context
-    values = _values(context)
+    values = fields_of(context)
     _, names = _fields(type(own) if own is not None else kind)
     try:
         if own is not None:
             return _updated(own, {name: values[name] for name in names or () if name in values})
-        if lacking := lacking_fields(context, kind):
+        if lacking := lacking_fields(context, wanted_by(kind)):
             raise AgentFault(lacking, blame="infrastructure")
         return kind(**{name: values[name] for name in names or () if name in values})
     except (TypeError, ValueError) as error:
@@ -499,27 +496,12 @@ def is_data_kind(kind: Any) -> bool:
     return isinstance(kind, type) and kind is not type(None) and kind not in AgentContext.__mro__
 
 
-def lacking_fields(context: AgentContext, kind: Any) -> str:
-    """Return why a context class cannot be filled from a case, and what to write; empty if it can be filled."""
+def wanted_by(kind: Any) -> WantedContext | None:
+    """Return what a context class of the user's own needs; None if the class is not one."""
     if not is_data_kind(kind):
-        return ""
+        return None
     needed, names = _fields(kind)
-    where = "let make() return (agent, context) with a context of your own, or write a function that runs `pytest_mapsat.sandboxed(agent)`"
-    if names is None:
-        return f"the agent wants {kind.__name__} for its context, whose fields cannot be read; {where}"
-    if missing := sorted(needed - _values(context).keys()):
-        there = ", ".join(_values(context)) or "nothing"
-        return (
-            f"the agent wants {kind.__name__} for its context, with {', '.join(missing)}; the case has {there}. "
-            f"Put {missing[0]!r} into visible.context.details of the case, or {where}"
-        )
-    return ""
-
-
-def _values(context: AgentContext) -> JsonObject:
-    """Return the values for the fields, by name: the fields of the context and its details."""
-    known = {name: value for name, value in context.items() if value is not None}
-    return {**context, **(context.get("details") or {}), **known}
+    return WantedContext(kind.__name__, sorted(needed), names is not None)
 
 
 def _updated(own: Any, values: JsonObject) -> Any:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
-from pytest_mapsat.guard import GuardedCall, calling
+from pytest_mapsat.guard import GuardedCall
 
 from . import (
     Adapter,
@@ -64,7 +63,7 @@ class _AgentConversation(FrameworkConversation):
 def meet(call: GuardedCall) -> Any:
     """Answer a tool call from the sandbox, or refuse it; let agents run, and count the usage of their models."""
     if call.name == "run":
-        return _run(call)
+        return as_agent(call, call.thing.name)
     if call.name == "_inner_get_response":
         return _streamed(call) if call.options.get("stream") else counted(call, _used)
     tool = call.thing
@@ -75,22 +74,9 @@ def meet(call: GuardedCall) -> Any:
     return _answered(call)
 
 
-def _run(call: GuardedCall) -> Any:
-    """Run an agent whose tools the sandbox answers, and record the agent as the caller."""
-    result = as_agent(call, call.thing.name)
-    if call.is_answered() and hasattr(result, "with_pull_context_manager"):  # a stream
-        return result.with_pull_context_manager(partial(calling, str(call.thing.name or "")))
-    return result
-
-
 def _streamed(call: GuardedCall) -> Any:
     """Return the stream of a model's response; its usage is counted once the stream is complete."""
-
-    def count(response: Any) -> None:
-        if call.episode:
-            call.episode.spent.add(*_used(response))
-
-    return call.real().with_result_hook(count)
+    return call.real().with_result_hook(lambda answer: call.episode and call.episode.spent.add(*_used(answer)))
 
 
 async def _answered(call: GuardedCall) -> Any:

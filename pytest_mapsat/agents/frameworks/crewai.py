@@ -16,8 +16,6 @@ from . import Adapter, AdapterEpisode, FrameworkConversation, as_agent, in_turn,
 
 #: Where the tools come from with which agents hand over to each other: they touch nothing outside the crew.
 _OWN = ("crewai.tools.agent_tools.ask", "crewai.tools.agent_tools.delegate")
-#: What a model calls with the usage of each of its calls.
-_REPORT = "_track_token_usage_internal"
 _THOUGHT = re.compile(r"Thought:\s*(.+?)\s*(?=\n\s*(?:Action|Final Answer):|\Z)", re.DOTALL)
 
 
@@ -78,7 +76,7 @@ class _CrewConversation(FrameworkConversation):
 def meet(call: GuardedCall) -> Any:
     """Answer a tool call from the sandbox, or refuse it; let agents, and tools that hand over to them, run. Count what a model reports."""
     tool = call.thing
-    if call.name == _REPORT:
+    if call.name == "_track_token_usage_internal":  # with which a model reports each of its calls
         return _counted(call)
     if call.name == "_should_parallelize_native_tool_calls":
         return False  # one after the other, not in threads: calls keep their order

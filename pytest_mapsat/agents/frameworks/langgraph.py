@@ -35,7 +35,8 @@ _OWN = (
 )
 
 
-_MOVED = "Not done: the conversation was handed over by another call of this turn."
+#: The nodes of LangChain's agents, besides those of middleware.
+_NODES = {"__start__", "agent", "model", "tools"}
 
 
 class _GraphConversation(FrameworkConversation):
@@ -163,11 +164,13 @@ def _counter(conversation: FrameworkConversation) -> Any:
 
 
 def meet(call: GuardedCall) -> Any:
-    """Answer a call of a LangChain tool from the sandbox, or refuse it; let graphs run in one thread."""
+    """Answer a call of a LangChain tool from the sandbox, or refuse it; let agents without a loop run in one thread."""
     tool = call.thing
-    if hasattr(tool, "channels"):  # a graph, whose nodes and tools run one after the other: calls keep their order
+    if hasattr(tool, "channels"):
+        # The tools of an agent are called one after the other: calls keep their order. Other nodes may wait for tasks of their own.
+        most = 1 if "__start__" in tool.nodes and all(node in _NODES or "." in node for node in tool.nodes) else 32
         options = {"config": None, **call.options, **dict(zip(("input", "config"), call.given, strict=False))}
-        return call.body(**{**options, "config": {"max_concurrency": 1, **(options["config"] or {})}})
+        return call.body(**{**options, "config": {"max_concurrency": most, **(options["config"] or {})}})
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
     own = str(getattr(function, "__module__", "")).startswith(_OWN) or _hands_over(function)
     if not must_answer(call, tool.name, function or tool, own=own):
@@ -191,13 +194,13 @@ def _first_move(call: GuardedCall, result: Any) -> Any:
     """Return what a tool returned; of several handoffs in one turn only the first stays one, where LangGraph follows any of them."""
     if getattr(result, "graph", None) is None or not call.episode:
         return result
-    turn = (_caller(), call.episode.spent.parts)
+    turn = (_caller(), len(call.episode.spent.parts))
     if call.episode.moved.setdefault(turn, result) is result:
         return result
     from langchain_core.messages import ToolMessage
 
     given = call.given[0] if call.given else call.options["input"]
-    return ToolMessage(_MOVED, tool_call_id=given.get("id") or "")
+    return ToolMessage("Not done: another call of this turn handed over.", tool_call_id=given.get("id") or "")
 
 
 def _caller() -> str:

@@ -87,7 +87,7 @@ def meet(call: GuardedCall) -> Any:
     own = getattr(function, "__module__", "") == _HANDOFFS
     if not must_answer(call, name, function or tool, own=own):
         return in_turn(call)
-    return _answered(call, name) if call.name == "acall" else _output(call, name)
+    return _output(call, name)
 
 
 async def _named(call: GuardedCall) -> Any:
@@ -97,11 +97,6 @@ async def _named(call: GuardedCall) -> Any:
         current = await call.given[0].store.get("current_agent_name", default="")
     with calling(current):
         return await call.real()
-
-
-async def _answered(call: GuardedCall, name: str) -> Any:
-    """Return the sandbox's answer to a call of an async tool."""
-    return _output(call, name)
 
 
 def _output(call: GuardedCall, name: str) -> Any:
@@ -120,6 +115,7 @@ def _output(call: GuardedCall, name: str) -> Any:
 
 async def _streamed(call: GuardedCall) -> AsyncIterator[Any]:
     """Return the pieces of a model's answer; its usage is counted once the answer is complete."""
+    stream = await call.real()
 
     async def pieces() -> AsyncIterator[Any]:
         piece = None
@@ -128,7 +124,6 @@ async def _streamed(call: GuardedCall) -> AsyncIterator[Any]:
         if call.episode and piece is not None:
             call.episode.spent.add(*_used(piece))
 
-    stream = await call.real()
     return pieces()
 
 

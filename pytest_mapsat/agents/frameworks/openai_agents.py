@@ -131,15 +131,7 @@ async def _listed(call: GuardedCall) -> list[Any]:
         call.refuse(str(getattr(outside[0], "name", type(outside[0]).__name__)), _INSTEAD)
     # Whether a tool of an MCP server is answered, the server knows, which was perhaps given to ``sandboxed``.
     passed = any(map(is_sandboxed, call.thing.mcp_servers)) and not call.is_answered()
-    makers = [
-        _as_it_is if passed and _is_of_a_server(tool) else _runner if _is_own(tool, call) else _twin for tool in tools
-    ]
-    return [make(tool, call) for make, tool in zip(makers, tools, strict=True)]
-
-
-def _as_it_is(tool: Any, _: GuardedCall) -> Any:
-    """Return a tool."""
-    return tool
+    return [tool if passed and _is_of_a_server(tool) else _twin(tool, call) for tool in tools]
 
 
 def _runner(tool: Any, call: GuardedCall) -> Any:
@@ -172,7 +164,9 @@ def _is_own(tool: Any, call: GuardedCall) -> bool:
 
 
 def _twin(tool: Any, call: GuardedCall) -> Any:
-    """Return a copy of a tool whose calls the sandbox answers or refuses."""
+    """Return a copy of a tool whose calls the sandbox answers or refuses; for an own tool see ``_runner``."""
+    if _is_own(tool, call):
+        return _runner(tool, call)
     twin = copy.copy(tool)
     twin.on_invoke_tool = _invoker(tool, call, str(call.thing.name))
     return twin

@@ -86,7 +86,7 @@ def _twin(agent: Any, episode: AdapterEpisode, keep: Callable[[Any], None]) -> A
 
     twin = copy.copy(agent)
     twin.tools = {
-        name: tool if episode.runs(name) else _answered(name, tool, episode, agent.name)
+        name: tool if episode.runs(name) else _answered(name, tool, episode, agent.name or "")
         for name, tool in agent.tools.items()
     }
     twin.managed_agents = {name: _twin(other, episode, keep) for name, other in agent.managed_agents.items()}
@@ -101,7 +101,7 @@ def _twin(agent: Any, episode: AdapterEpisode, keep: Callable[[Any], None]) -> A
     return twin
 
 
-def _answered(name: str, tool: Any, episode: AdapterEpisode, agent: str | None) -> Any:
+def _answered(name: str, tool: Any, episode: AdapterEpisode, agent: str) -> Any:
     """Return a copy of a tool that the sandbox answers; the framework's own tool stays unless the case has a tool of that name."""
     if _is_own(tool) and name not in episode.names:
         return tool
@@ -147,9 +147,7 @@ def _counted_stream(call: GuardedCall) -> Iterator[Any]:
         yield _counted(call, piece) if piece.token_usage else piece
 
 
-def _answering(
-    episode: AdapterEpisode, name: str, inputs: list[str], output_type: str, agent: str | None = ""
-) -> Callable[..., Any]:
+def _answering(episode: AdapterEpisode, name: str, inputs: list[str], kind: str, agent: str = "") -> Callable[..., Any]:
     """Return a function that becomes the ``forward`` of a tool and returns the sandbox's answer."""
 
     def forward(*positional: Any, **arguments: Any) -> Any:
@@ -157,7 +155,7 @@ def _answering(
         answer = episode.call(name, {**dict(zip(inputs, positional, strict=False)), **arguments}, agent)
         if answer.failed:
             raise RuntimeError(answer.text)
-        return answer.text if output_type == "string" else answer.value
+        return answer.text if kind == "string" else answer.value
 
     return forward
 

@@ -79,8 +79,8 @@ class _Watch:
             self._kinds.setdefault(module, {})[kind] = called
         self._undo = [_patch_thread_pools()]
         sys.meta_path.insert(0, self)
-        for module in self._kinds.keys() & sys.modules.keys():
-            self._look_at(sys.modules[module])
+        for name in self._kinds.keys() & sys.modules.keys():
+            self._look_at(name, sys.modules[name])
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Return the spec of a watched module, with a loader that patches its classes; None for any other module."""
@@ -94,7 +94,7 @@ class _Watch:
             """Run the module with its original loader, then patch its watched classes."""
             module.__loader__ = module.__spec__.loader = loader
             loader.exec_module(module)
-            self._look_at(module)
+            self._look_at(name, module)
 
         if loader:
             spec.loader = SimpleNamespace(create_module=loader.create_module, exec_module=exec_module)
@@ -107,9 +107,9 @@ class _Watch:
         for undo in reversed(self._undo):
             undo()
 
-    def _look_at(self, module: ModuleType) -> None:
-        """Patch the watched classes of a module, and keep the functions that undo it."""
-        for name, called in self._kinds[module.__name__].items():
+    def _look_at(self, place: str, module: ModuleType) -> None:
+        """Patch the watched classes of a module, and keep the functions that undo it; a module may have been given another name by then."""
+        for name, called in self._kinds[place].items():
             kind = getattr(module, name, None)
             if isinstance(kind, type):
                 self._undo.append(_watch(kind, *called.split(":")))
