@@ -23,6 +23,7 @@ from pytest_mapsat.formats import (
     json_elements,
     limits,
     parse_json_line,
+    parse_yaml,
     printable,
     read_csv,
     read_lines,
@@ -159,6 +160,13 @@ def unused_id(name: str, numbers: dict[str, int]) -> str:
     numbers[name] = number
     numbers.setdefault(unused, 1)
     return unused
+
+
+@cache
+def packaged_data(package: str, path: str) -> Any:
+    """Return the data of a YAML file that ships with a port."""
+    (document,) = parse_yaml(files(package).joinpath(path).read_bytes(), path)
+    return document.data
 
 
 @cache

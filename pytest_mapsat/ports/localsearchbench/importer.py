@@ -38,6 +38,7 @@ from pytest_mapsat.ports import (
     files_of,
     imported_manifest,
     json_records,
+    packaged_data,
     source_error,
     validated,
     write_suite,
@@ -49,18 +50,8 @@ _HINT = "name a file, or a folder with *.json, *.jsonl or *.parquet"
 #: What git keeps in the place of a large file, which the published repository holds.
 _POINTER = b"version https://git-lfs"
 #: What a task has under one of several names, as the table and the loader of the benchmark know them; how a key is compared.
-NAMES = {
-    "id": ("id", "task id", "qid"),
-    "question": ("question", "query", "title"),
-    "answer": ("answer", "reference answer"),
-    "short": ("box", "ground truth", "final answer"),
-    "city": ("city",),
-    "hops": ("hop count", "hops"),
-    "level": ("difficulty", "level"),
-    "path": ("multi hop search path", "search path"),
-    "queries": ("hop used queries",),
-    "found": ("hop reference answers",),
-}
+_DATA = packaged_data(__package__, "words.yaml")
+NAMES: Mapping[str, Sequence[str]] = _DATA["names"]
 _STRINGS = "category subcategory description address district business_area landmark business_hours price_range phone mobile email"
 _FIGURES = "avg_price rating review_count latitude longitude delivery_range delivery_fee min_order_amount"
 _OPTIONAL: dict[str, Any] = {
@@ -189,21 +180,6 @@ _LEVEL = re.compile(r"L[1-5]", re.IGNORECASE)
 _BOXED = re.compile(r"\\boxed\{([^{}]{1,1000})\}")
 _ABOUT = "Errands in a town: several searches for merchants, and an answer that rests on what they returned."
 _TOLD = "Answer in one message and ask nothing back. Recommend only merchants that your searches returned."
-#: The requirements for a judge on a hop, on the whole answer, and on the paper's veto, by language.
-_TEXTS = {
-    "en": {
-        "hop": "For “{query}” it recommends something that fits as well as the reference does: {answer}",
-        "answer": "It answers all that is asked, and keeps every constraint, as the reference does: {answer}",
-        "short": " In short: {short}",
-        "veto": "Every merchant that it recommends stands in a result of its searches",
-    },
-    "zh": {
-        "hop": "对于“{query}”，推荐的内容与参考答案一样符合要求：{answer}",
-        "answer": "与参考答案一样，回答了全部问题并满足每一项条件：{answer}",
-        "short": " 简而言之：{short}",
-        "veto": "推荐的每个商户都出现在它的搜索结果中",
-    },
-}
 #: Names are looked for in reference answers from so many characters on, by whether they are Chinese.
 _SHORTEST = {True: 2, False: 4}
 
@@ -415,7 +391,7 @@ class _SourceImport:
 
 def _requirements(task: Mapping[str, Any], queries: Sequence[str], answers: Sequence[str]) -> Iterator[JsonObject]:
     """Yield the requirements that a judge decides: one for each hop, one for the whole answer, and the veto of the paper."""
-    texts = _TEXTS[_language(task["question"])]
+    texts = _DATA["texts"][_language(task["question"])]
     for at, (query, answer) in enumerate(zip(queries, answers, strict=False), 1):
         yield {"id": f"hop-{at}", "kind": "asked", "text": texts["hop"].format(query=query, answer=answer)}
     short = task["short"] or next(iter(_BOXED.findall(task["answer"])), "")

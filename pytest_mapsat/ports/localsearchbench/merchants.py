@@ -11,9 +11,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_mapsat.formats import parse_yaml
 from pytest_mapsat.making import TOWNS, BuildRequest, Draws, Town, coined_name, town
 from pytest_mapsat.model import JsonObject, UsageError
+from pytest_mapsat.ports import packaged_data
 from pytest_mapsat.suite import write_bytes, write_rows
 
 #: The most merchants of a town.
@@ -94,12 +94,9 @@ def _words(languages: Sequence[str]) -> Iterator[JsonObject]:
             yield {"sort": kind.subcategory, "words": kind.words["also"]}
 
 
-@cache
 def _data(language: str) -> Any:
     """Return the words and categories of a language from its YAML file."""
-    name = f"merchants_{language}.yaml"
-    (document,) = parse_yaml((files(__package__) / name).read_bytes(), name)
-    return document.data
+    return packaged_data(__package__, f"merchants_{language}.yaml")
 
 
 @cache

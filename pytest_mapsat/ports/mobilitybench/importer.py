@@ -15,15 +15,21 @@ from typing import IO
 
 from pytest_mapsat.formats import content_digest, printable, replacing
 from pytest_mapsat.model import Case, EpisodeDefaults, Json, JsonObject, Recording, SuiteManifest, Tool
-from pytest_mapsat.ports import files_of, imported_manifest, packaged_tools, source_error, table_records, write_suite
+from pytest_mapsat.ports import (
+    files_of,
+    imported_manifest,
+    packaged_data,
+    packaged_tools,
+    source_error,
+    table_records,
+    write_suite,
+)
 from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_cases
 
 from .requirements import answer, doubts_of, required
 from .rows import (
     COLUMNS,
     ROUTES,
-    SCENARIOS,
-    SLOT_CHARS,
     GoldCall,
     MobilityRow,
     OddRowError,
@@ -43,16 +49,7 @@ _DESCRIPTION = (
     "MobilityBench (repository AMAP-ML/MobilityBench, no licence stated), imported from its published table; "
     "snapshot {snapshot}: {cases} cases, {recordings} recordings. The agent may not ask the user back."
 )
-_DOMAINS = {
-    "basic_information_retrieval": "places, where the user is, what is nearby, weather, traffic",
-    "route_dependent_information_retrieval": "what only a route tells: its length, when to leave",
-    "basic_route_planning": "from here to there, by way of other places",
-    "preference_constrained_route_planning": "routes under the user's wishes: no highways, not this line",
-}
-#: Ways that no tool of the benchmark plans, with their verbs: a station is none.
-_OTHER_MEANS = (
-    "坐高铁", "乘高铁", "乘坐高铁", "坐动车", "坐火车", "乘火车", "乘坐火车", "坐飞机", "乘飞机", "坐大巴", "坐客车",
-)  # fmt: skip
+_DATA = packaged_data(__package__, "words.yaml")
 _TABLES = ("data/datasets/*.csv", "datasets/*.csv", "data/*.csv", "*.csv")
 _HINT = "give the published table itself, such as data/datasets/sample_10.csv"
 
@@ -158,13 +155,13 @@ def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
         license="unknown",
         coordinates="gcj02",
         language="zh",
-        domains=_DOMAINS,
+        domains=_DATA["domains"],
         metrics=("mobility",),
         success="mobility_fpr",
         asserted=("asked", "facts", "hard", "policies"),
         episode=EpisodeDefaults(user="silent"),
         misses="agent",  # 3.1.4 of the paper
-        vocabulary={"means.transit": _OTHER_MEANS},
+        vocabulary={"means.transit": _DATA["other_means"]},
         description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, recordings=recordings),
     )
 
@@ -172,38 +169,8 @@ def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
 # -- a row as a case
 
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d{1,9})?")
-_TEXT: JsonObject = {"type": "string", "maxLength": SLOT_CHARS}
-_TEXTS: JsonObject = {"type": "array", "maxItems": 20, "items": _TEXT}
-_WORDS = ("place", "near", "city", "time", "road", "origin", "destination")
-_LISTS = ("waypoints", "strategy", "avoid_lines", "take_lines")
 #: The output that every case asks for: the same in all, so that it tells nothing of the gold.
-OUTPUT_SCHEMA: JsonObject = {
-    "type": "object",
-    "required": ["intent", "constraints"],
-    "properties": {
-        "intent": {"type": "string", "enum": list(SCENARIOS)},
-        "constraints": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {**dict.fromkeys(_WORDS, _TEXT), **dict.fromkeys(_LISTS, _TEXTS)},
-        },
-        "plan": {
-            "type": "array",
-            "maxItems": 50,
-            "items": {
-                "type": "object",
-                "required": ["tool"],
-                "properties": {"tool": _TEXT, "arguments": {"type": "object"}},
-            },
-        },
-    },
-}
-_NO_QUESTION = {
-    "id": "asks_nothing",
-    "kind": "policy",
-    "text": "不向用户反问（论文3.1.1：不允许澄清）",
-    "check": {"kind": "asked", "at_most": 0},
-}
+OUTPUT_SCHEMA: JsonObject = _DATA["output_schema"]
 
 
 def convert_case(row: MobilityRow, number: int, log: ImportLog) -> Case | None:
@@ -220,7 +187,7 @@ def convert_case(row: MobilityRow, number: int, log: ImportLog) -> Case | None:
         "visible": {"query": row.text("query"), "context": _context(row, log), "output_schema": OUTPUT_SCHEMA},
         "truth": {
             "intent": row.scenario,
-            "requirements": [*required(row), _NO_QUESTION],
+            "requirements": [*required(row), _DATA["no_question"]],
             "clarification": {"max_turns": 0},
             "tools": _expected_tools(row),
             "output": {"intent": row.scenario, "constraints": _constraints(row)},

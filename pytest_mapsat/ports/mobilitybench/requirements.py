@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from pytest_mapsat.model import Json, JsonObject, distance_m, shown
-from pytest_mapsat.ports import objects, packaged_tools
+from pytest_mapsat.ports import objects, packaged_data, packaged_tools
 
 from .rows import (
     MODE_WORDS,
@@ -50,13 +50,9 @@ _ROADS = ("路", "街", "道", "高速", "巷", "胡同", "弄")
 _SHOPS = ("店", "馆", "行", "院", "场", "厅", "楼", "城", "中心", "公司", "公园", "超市", "站", "部", "所")
 _PARTS = tuple("省市区县镇乡村路街道")
 #: Words that end like names and are none.
-_NO_NAMES = (
-    "一路", "路线", "道路", "公路", "马路", "沿路", "走路", "知道", "街道", "路段", "城市", "市区", "城区", "小区", "社区", "景区", "园区", "校区",
-    "超市", "地区", "区域", "附近", "本市", "全市", "该市", "该区", "乡村", "农村", "路口", "路边", "路况", "隧道", "频道", "通道", "渠道", "街区",
-)  # fmt: skip
-_NOT_KNOWN = [
-    "暂无", "没有", "无法", "未能", "查不到", "没查到", "缺失", "不可用", "获取失败", "未获取", "未返回", "不完整",
-]  # fmt: skip
+_DATA = packaged_data(__package__, "words.yaml")
+_NO_NAMES: Sequence[str] = _DATA["no_names"]
+_NOT_KNOWN: Sequence[str] = _DATA["not_known"]
 _DEGREES = re.compile(r"(?<!\d)(-?\d{1,2}(?:\.\d)?)(?:[℃度]?\s*[~～到至-]\s*(-?\d{1,2}(?:\.\d)?))?\s*[℃度]")
 _CODE = re.compile(r"^[A-Z]\d{1,5}")
 _PART = 3
@@ -281,13 +277,7 @@ _ROUNDING_MIN = 3
 _ROUNDING = 0.05
 _DAY = 24 * 60
 #: what is told of a route -> its unit, its role, and how far a figure may lie off, relatively.
-_FIGURES: dict[str, tuple[str, str, float]] = {
-    "distance": ("km", "travel_distance", 0.05),
-    "time": ("min", "travel_time", 0.05),
-    "tolls": ("yuan", "", 0.0),
-    "lights": ("count", "", 0.0),
-    "taxi": ("yuan", "", 0.05),
-}
+_FIGURES: Mapping[str, tuple[str, str, float]] = _DATA["figures"]
 _HOURS_AND_MINUTES = re.compile(r"(?:(\d{1,3})小时)?(?:(\d{1,3})分钟?)?")
 _KILOMETRES = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*(?:公里|千米)")
 

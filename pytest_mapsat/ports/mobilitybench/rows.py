@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pytest_mapsat.formats import parse_literal
 from pytest_mapsat.model import Json, JsonObject, did_you_mean, digest, shown, tool_name
-from pytest_mapsat.ports import Record, objects, packaged_tools
+from pytest_mapsat.ports import Record, objects, packaged_data, packaged_tools
 from pytest_mapsat.reading import lexicon_of, read
 from pytest_mapsat.suite import ImportLog
 
@@ -21,49 +21,23 @@ CELL_CHARS = 32_767
 SLOT_CHARS = 200
 _ID_DIGITS = 12
 
-_TEXTS = (
-    "query", "task_scenario", "intent_family", "query_start_poi", "query_transit_poi", "query_end_poi", "city", "user_loc", "road",
-    "formatted_address", "llm_ner_ans", "matched_transit_index", "query_poi", "near_poi_info", "centre_loc", "time", "weather_description", "ans_loc",
-    "duration",
-)  # fmt: skip
-_LITERALS = (
-    "context", "strategy_list", "std_start", "std_transit", "std_end", "tool_list", "route_ans", "ans", "key_info", "location_ans",
-    "bus_lines_list", "poi_result", "near_poi_ans", "weather",
-)  # fmt: skip
+_DATA = packaged_data(__package__, "words.yaml")
+#: State or figure -> the words for it.
+States = Mapping[str, Sequence[str]]
+_TEXTS: Sequence[str] = _DATA["texts"]
+_LITERALS: Sequence[str] = _DATA["literals"]
 COLUMNS = (*_TEXTS, *_LITERALS)
 _SLOTS = ("query_start_poi", "query_transit_poi", "query_end_poi", "city", "road", "query_poi", "near_poi_info", "time")
 
 #: The task families of the paper's Table 1 and their scenarios, as the rows spell them.
-FAMILIES = {
-    "basic_information_retrieval": [
-        "POI Query",
-        "Geolocation Query",
-        "Nearby Query",
-        "Weather Query",
-        "Traffic Info Query",
-    ],
-    "route_dependent_information_retrieval": ["Route Property Query", "Arrival/Departure Time Query"],
-    "basic_route_planning": ["Point-to-Point Planning", "Multi-stop Planning"],
-    "preference_constrained_route_planning": ["Option-Constrained Route Planning", "Route-Constrained Planning"],
-}
+FAMILIES: Mapping[str, Sequence[str]] = _DATA["families"]
 SCENARIOS = tuple(scenario for scenarios in FAMILIES.values() for scenario in scenarios)
 
 ROUTES = ("driving_route", "walking_route", "bicycling_route", "bus_route")
 #: tool -> the column with what it returned.
-_ANSWERS = {
-    "search_around_poi": "near_poi_ans",
-    "reverse_geocoding": "location_ans",
-    "weather_query": "weather",
-    "traffic_status": "ans",
-    **dict.fromkeys(ROUTES, "route_ans"),
-}
+_ANSWERS: Mapping[str, str] = _DATA["answers"]
 #: The columns with the words of a place, and with the place.
-_PLACES = {
-    "query_start_poi": "std_start",
-    "query_transit_poi": "std_transit",
-    "query_end_poi": "std_end",
-    "query_poi": "poi_result",
-}
+_PLACES: Mapping[str, str] = _DATA["places"]
 _PLACE_KEYS = ("location", "name", "address")
 
 
@@ -263,12 +237,7 @@ def _place_of(row: MobilityRow, call: GoldCall) -> Json:
 
 
 #: tool -> where its result holds what there is to tell.
-_TOLD_AT = {
-    "search_around_poi": "pois",
-    "reverse_geocoding": "regeocode",
-    "weather_query": "weather_description",
-    "traffic_status": "trafficinfo",
-}
+_TOLD_AT: Mapping[str, str] = _DATA["told_at"]
 
 
 def says_nothing(row: MobilityRow) -> bool:
@@ -313,7 +282,7 @@ def point_of(value: Json) -> tuple[float, float] | None:
 # -- what words mean
 
 #: way of travelling -> its word.
-MODE_WORDS = {"driving": "驾车", "walking": "步行", "cycling": "骑行", "transit": "公共交通"}
+MODE_WORDS: Mapping[str, str] = _DATA["modes"]
 #: tool of a route -> way of travelling.
 MODES = dict(zip(ROUTES, MODE_WORDS, strict=True))
 _WAYS = {
@@ -327,34 +296,13 @@ OWN_PLACE = re.compile(
     r"(?:我|现在|当前|目前)?(?:的|所在的?|这里的?)?(?:位置|地方|地点|这里|这儿)|我这(?:里|儿|边)?|这里|这儿|我家?"
 )
 #: The states of the sky and the words for them, longest first where one begins another.
-WEATHER = {
-    "晴": ("晴", "晴天", "晴朗", "阳光"),
-    "多云": ("多云", "少云", "云层"),
-    "阴": ("阴天", "天气阴", "阴，", "阴沉", "转阴", "阴转", "为阴", "是阴"),
-    "雨": ("雨",),
-    "雪": ("雪",),
-    "雾": ("雾",),
-    "霾": ("霾",),
-    "沙尘": ("沙尘", "浮尘", "扬沙", "沙尘暴"),
-}
+WEATHER: States = _DATA["weather"]
 #: The states of traffic and the words for them.
-TRAFFIC = {
-    "畅通": ("畅通", "通畅", "顺畅", "不堵", "没堵", "未堵", "路况良好", "路况很好", "路况不错", "正常通行", "通行正常"),
-    "缓行": ("缓行中", "正在缓行", "处于缓行", "缓行状态", "出现缓行", "存在缓行", "目前缓行", "现在缓行", "行驶缓慢", "车流缓慢", "通行缓慢", "车辆缓慢"),
-    "拥堵": (
-        "严重拥堵", "比较拥堵", "较为拥堵", "有些拥堵", "轻微拥堵", "目前拥堵", "正在拥堵", "现在拥堵", "拥堵中", "发生拥堵", "出现拥堵", "存在拥堵", "拥堵严重", "很堵", "比较堵",
-        "较堵", "堵得", "堵车了", "正在堵", "有点堵", "堵着",
-    ),
-}  # fmt: skip
+TRAFFIC: States = _DATA["traffic"]
 #: Words without which nothing says that the traffic flows.
 NEGATORS = ("不", "没", "无", "未")
 #: What may be asked of a route -> the words for it.
-PROPERTIES = {
-    "distance": ("多远", "公里", "距离", "里程", "多少里", "千米", "路程"),
-    "time": ("多久", "多长时间", "几个小时", "几小时", "多少小时", "多少分钟", "几分钟", "时间", "几天"),
-    "tolls": ("过路费", "收费", "高速费", "多少钱", "费用"),
-    "lights": ("红绿灯",),
-}
+PROPERTIES: States = _DATA["properties"]
 _NEGATION = r"(?:不要|不想|不愿|不能|不用|不许|不|别|避开|避免|绕开|除了|除开|排除)(?:再|要|想)*(?:乘坐|搭乘|坐|乘|搭|走|经过|换乘|换|转)?"
 _CUES = re.compile(rf"(?P<no>{_NEGATION})|(?P<yes>乘坐|搭乘|换乘|坐|乘|搭|走|换|转|经过|选择|要)")
 _CLAUSE = re.compile(r"[，,。；;！!？?]|但是?|而是")
@@ -482,12 +430,12 @@ def properties_asked(query: str) -> list[str]:
     return ["taxi" if name == "tolls" and by_taxi else name for name in asked]
 
 
-def states_in(text: str, states: dict[str, tuple[str, ...]]) -> list[str]:
+def states_in(text: str, states: States) -> list[str]:
     """Return the states that a text mentions, by their names or their words."""
     return [state for state, words in states.items() if any(word in text for word in (state, *words))]
 
 
-def other_words(states: dict[str, tuple[str, ...]], without: Iterable[str]) -> list[str]:
+def other_words(states: States, without: Iterable[str]) -> list[str]:
     """Return the words for all states that are not in ``without``, without repetitions."""
     others = states.keys() - set(without)
     return list(dict.fromkeys(word for state, words in states.items() if state in others for word in words))

@@ -10,77 +10,26 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pytest_mapsat.model import Json, JsonObject
+from pytest_mapsat.ports import packaged_data
 from pytest_mapsat.sandbox import Refused, Row, State
 
 from .world import TauDesk, acts, fold, looks, overlaid, tool
 
-_APN: JsonObject = {
-    "apn_name": "internet",
-    "reset_at_reboot": False,
-    "mms_apn": "mms",
-    "mmsc_url": "http://mms.carrier.com/mms/wapenc",
-    "mms_proxy": None,
-    "mms_port": None,
-}
-_NO_PERMISSION = {"sms": False, "storage": False, "phone": False, "network": False}
+_DATA = packaged_data(__package__, "telecom.yaml")
 #: A phone as it is where nothing else is published.
-DEVICE: JsonObject = {
-    "id": "device",
-    "sim_card_status": "active",
-    "sim_card_missing": False,
-    "airplane_mode": False,
-    "network_signal_strength": "good",
-    "network_technology_connected": "5G",
-    "network_connection_status": "connected",
-    "battery_level": 80,
-    "data_enabled": True,
-    "roaming_enabled": False,
-    "network_mode_preference": "4g_5g_preferred",
-    "active_apn_settings": _APN,
-    "wifi_enabled": False,
-    "wifi_connected": False,
-    "wifi_ssid": None,
-    "wifi_signal_strength": "none",
-    "wifi_calling_enabled": False,
-    "wifi_calling_mms_over_wifi": False,
-    "data_saver_mode": False,
-    "vpn_enabled_setting": False,
-    "vpn_connected": False,
-    "vpn_details": None,
-    "app_statuses": {
-        "messaging": {
-            "app_name": "messaging",
-            "permissions": {**_NO_PERMISSION, "sms": True, "storage": True, "phone": True},
-        },
-        "browser": {"app_name": "browser", "permissions": {**_NO_PERMISSION, "storage": True, "network": True}},
-    },
-}
+DEVICE: JsonObject = _DATA["device"]
+_APN: JsonObject = DEVICE["active_apn_settings"]
 #: Where a user is, and what the provider lets the line do, where nothing else is published.
-SURROUNDINGS: JsonObject = {
-    "id": "surroundings",
-    "name": None,
-    "phone_number": None,
-    "is_abroad": False,
-    "roaming_allowed": False,
-    "signal_strength": {"2G": "poor", "3G": "fair", "4G": "good", "5G": "excellent"},
-    "mobile_data_usage_exceeded": False,
-    "line_active": True,
-    "payment_request": None,
-}
-_VPN = {"server_address": "192.168.1.1", "protocol": "OpenVPN", "server_performance": "excellent"}
-_NO_WIFI = {"wifi_connected": False, "wifi_ssid": None, "wifi_signal_strength": "none"}
+SURROUNDINGS: JsonObject = _DATA["surroundings"]
+_VPN: JsonObject = _DATA["vpn"]
+_NO_WIFI: JsonObject = _DATA["no_wifi"]
 #: The network of each mode that asks for one.
 _ONLY = {"4g_only": "4G", "3g_only": "3G", "2g_only": "2G"}
 #: Megabits per second that a network gives, on average, and the share of it that a signal leaves.
 _SPEED = {"2G": 0.25, "3G": 3.0, "4G": 55.0, "5G": 275.0}
 _SHARE = {"poor": 0.2, "fair": 0.5, "good": 0.8, "excellent": 1.0}
 _GRADES = ((1, "Very Poor"), (5, "Poor"), (25, "Fair"), (100, "Good"))
-_SIM = {
-    "active": "The SIM card is active.",
-    "missing": "There is no SIM card in the phone.",
-    "locked_pin": "The SIM card is locked with a PIN.",
-    "locked_puk": "The SIM card is locked with a PUK.",
-}
+_SIM: Mapping[str, str] = _DATA["sim"]
 Mode = Literal["4g_5g_preferred", "4g_only", "3g_only", "2g_only"]
 App = Annotated[str, Field(description="such as 'messaging'")]
 Permission = Annotated[str, Field(description="sms, storage, phone or network")]
@@ -579,18 +528,7 @@ BillId = Annotated[str, Field(description="such as 'B1001'")]
 #: The day of the policy.
 TODAY = date(2025, 2, 25)
 #: What columns hold that the published database leaves out: else a line that is set back would not be what it was.
-_UNSAID: Mapping[str, JsonObject] = {
-    "customers": {"line_ids": [], "bill_ids": []},
-    "lines": {
-        "status": "Pending Activation",
-        "data_used_gb": 0.0,
-        "data_refueling_gb": 0.0,
-        "roaming_enabled": False,
-        "contract_end_date": None,
-        "suspension_start_date": None,
-    },
-    "bills": {"line_items": [], "status": "Draft"},
-}
+_UNSAID: Mapping[str, JsonObject] = _DATA["unsaid"]
 _TABLES = {"L": "lines", "D": "devices", "B": "bills", "C": "customers", "P": "plans"}
 
 

@@ -36,6 +36,7 @@ from pytest_mapsat.ports import (
     imported_manifest,
     json_records,
     objects,
+    packaged_data,
     packaged_tools,
     safe_name,
     validated,
@@ -57,31 +58,9 @@ _HINT = (
     "name the repository, data/vita/domains or a folder in it, tasks.json, tasks_en.json, or a file with a task a line"
 )
 _FORMATS = {"1.0": "vitabench", "2.0": "vitabench2"}
-_DOMAINS = {
-    "delivery": "orders that stores deliver",
-    "instore": "vouchers, tables and reservations of shops",
-    "ota": "hotels, attractions, flights, trains",
-}
+_DATA = packaged_data(__package__, "words.yaml")
 Tables = Mapping[str, Sequence[JsonObject]]
 _CHINESE = re.compile("[\u4e00-\u9fff]")
-_ORDERS_TEXT = {
-    "en": "The orders at the end are those of the reference, and no others.",
-    "zh": "结束时的订单与参考一致，不多也不少。",
-}
-_DONE = {"en": "It is done as you asked.", "zh": "都按您的要求办好了。"}
-_UNDONE = {"en": "Not all of it can be ordered as you asked.", "zh": "无法完全按您的要求下单。"}
-_ASKED_ID = ("user id", "user ID", "userid", "account", "用户id", "用户ID", "用户编号", "账号")
-_ASKED_ADDRESS = (
-    "address",
-    "deliver to",
-    "location",
-    "where are you",
-    "where should",
-    "地址",
-    "送到哪",
-    "位置",
-    "在哪",
-)
 
 
 def _task_files(src: Path) -> list[Path]:
@@ -217,7 +196,7 @@ class Building:
             license="MIT" if self._version == "1.0" else None,
             coordinates="gcj02",
             language=self._languages.most_common(1)[0][0],
-            domains={name: _DOMAINS[name] for name in sorted(self._domains)},
+            domains={name: _DATA["domains"][name] for name in sorted(self._domains)},
             metrics=("vita",),
             success="vita_reward",
             asserted=("asked",),
@@ -268,7 +247,9 @@ class Building:
                 "persona": json.dumps(task.user_scenario.user_profile, ensure_ascii=False),
                 "requirements": [*_orders(reference, language), *_rubrics(task)],
                 "user": {"answers": [*placed.answers, *_answers(task, language)]},
-                "oracle": [{"calls": reference.calls, "say": (_UNDONE if reference.problem else _DONE)[language]}],
+                "oracle": [
+                    {"calls": reference.calls, "say": _DATA["undone" if reference.problem else "done"][language]}
+                ],
                 **placed.truth,
             },
         }
@@ -344,7 +325,7 @@ def _orders(reference: OrdersReference, language: str) -> list[JsonObject]:
     if reference.end is None:
         return []
     check = {"kind": "python", "name": "vita_orders", "arguments": reference.end}
-    return [{"id": ORDERS, "kind": "hard", "scope": "outcome", "text": _ORDERS_TEXT[language], "check": check}]
+    return [{"id": ORDERS, "kind": "hard", "scope": "outcome", "text": _DATA["orders"][language], "check": check}]
 
 
 def _rubrics(task: VitaTask) -> list[JsonObject]:
@@ -358,10 +339,10 @@ def _rubrics(task: VitaTask) -> list[JsonObject]:
 def _answers(task: VitaTask, language: str) -> list[JsonObject]:
     """Return what the scripted user of every task answers: the user id, and the addresses where there are any."""
     words = {"en": ("My user id is {}.", "Here: {}."), "zh": ("我的用户id是{}。", "地址是：{}。")}[language]
-    answers = [{"asked": list(_ASKED_ID), "say": words[0].format(task.environment.user_id)}]
+    answers = [{"asked": list(_DATA["asked_id"]), "say": words[0].format(task.environment.user_id)}]
     if task.environment.location:
         places = "; ".join(place.address for place in task.environment.location[:10])
-        answers.append({"asked": list(_ASKED_ADDRESS), "say": words[1].format(places)})
+        answers.append({"asked": list(_DATA["asked_address"]), "say": words[1].format(places)})
     return answers
 
 

@@ -15,32 +15,17 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from pytest_mapsat import Refused
 from pytest_mapsat.model import Json, JsonObject, did_you_mean, shown
-from pytest_mapsat.ports import SourcePart
+from pytest_mapsat.ports import SourcePart, packaged_data
 from pytest_mapsat.sandbox import State, Table
 
 from . import choice, new_forms, standing
 from .world import TASK, WORLDS, day_of, moment_of, world_named
 
+_DATA = packaged_data(__package__, "words.yaml")
 #: kind of order -> where an environment has what can be ordered, and the name of its ids.
-KINDS: Mapping[str, tuple[str, str]] = {
-    "delivery": ("stores", "store_id"),
-    "instore": ("shops", "shop_id"),
-    "hotel": ("hotels", "hotel_id"),
-    "attraction": ("attractions", "attraction_id"),
-    "flight": ("flights", "flight_id"),
-    "train": ("trains", "train_id"),
-    "taxi": ("taxis", "taxi_id"),
-}
+KINDS: Mapping[str, Sequence[str]] = _DATA["kinds"]
 #: The names of the domains in the source and its translations.
-_DOMAINS = {
-    name: domain
-    for domain, names in {
-        "delivery": ("delivery", "外卖"),
-        "instore": ("instore", "in-store", "in_store", "in-store consumption", "到店", "到店消费"),
-        "ota": ("ota", "online travel", "酒旅", "旅行"),
-    }.items()
-    for name in names
-}
+_DOMAINS: Mapping[str, str] = _DATA["domain_of"]
 
 
 def domain_of(kind: str) -> str:
@@ -438,14 +423,6 @@ def _kept_row(kept: Reservation, environment: VitaEnvironment) -> JsonObject:
     return {**common, **own, **ids}
 
 
-#: The parameter with the product, by kind.
-_PRODUCT = {
-    "hotel": "room_id",
-    "attraction": "ticket_id",
-    "flight": "seat_id",
-    "train": "seat_id",
-    "taxi": "product_id",
-}
 _MOVED = ("flight", "train")
 #: Words by which a rubric may name a time; they decide nothing but a mark.
 _TIME_NAMED = re.compile(
@@ -627,7 +604,11 @@ class OrdersReference:
 
     def _order_travel_product(self, kind: str, shop: str, product: Ordered) -> list[JsonObject]:
         """Order a product of a hotel, one room a call, or a quantity of any other product; return the orders placed."""
-        arguments: JsonObject = {KINDS[kind][1]: shop, _PRODUCT[kind]: product.product_id, "user_id": self._world.user}
+        arguments: JsonObject = {
+            KINDS[kind][1]: shop,
+            _DATA["product"][kind]: product.product_id,
+            "user_id": self._world.user,
+        }
         if kind == "hotel":
             return [self._call("create_hotel_order", **arguments) for _ in range(min(product.quantity, 1000))]
         arguments["quantity"] = product.quantity
