@@ -49,6 +49,8 @@ class OtlpSpan:
         return next((self.attributes[name] for name in names if self.attributes.get(name) not in (None, "")), None)
 
 
+#: The attribute with the kind of a LangSmith run.
+RUN_KIND = "langsmith.span.kind"
 #: Attributes that say what a span is of, with their values.
 _KINDS: dict[str, dict[str, Kind]] = {
     "gen_ai.operation.name": {
@@ -58,7 +60,7 @@ _KINDS: dict[str, dict[str, Kind]] = {
     "openinference.span.kind": {"LLM": "chat", "AGENT": "agent", "TOOL": "tool", "CHAIN": "other"},
     "traceloop.span.kind": {"tool": "tool", "agent": "agent", "workflow": "agent"},
     "langfuse.observation.type": {"generation": "chat", "agent": "agent", "tool": "tool"},
-    "langsmith.span.kind": {"llm": "chat", "tool": "tool"},
+    RUN_KIND: {"llm": "chat", "tool": "tool"},
     "ai.operationId": {
         "ai.generateText": "agent", "ai.streamText": "agent", "ai.generateText.doGenerate": "chat", "ai.streamText.doStream": "chat", "ai.toolCall": "tool",
     },

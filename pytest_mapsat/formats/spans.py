@@ -254,7 +254,8 @@ class _SpanReader:
         """Return why the conversation cannot be judged (a reply, or what it answers, is missing); empty if it can."""
         replies = [turn for turn in self.turns if turn.role == "agent"]
         if untold := next((turn for turn in replies if turn.text is None), None):
-            return f"the reply of {_place(untold.span)} is missing: {_CAPTURE}"
+            failed = untold.span is not None and untold.span.failed
+            return f"the reply of {_place(untold.span)} is missing: {'it ended with an error' if failed else _CAPTURE}"
         if self._unheard:
             return f"what the user said before the reply of {_place(self._unheard)} is missing: {_CAPTURE}"
         return "" if replies else f"no span of the conversation of {place} has a reply"
