@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, did_you_mean, digest, shown
 
-from .conventions import COST, RUN_KIND, TOKENS_IN, TOKENS_OUT
+from .conventions import COST, RUN_KIND, TOKENS_IN, TOKENS_OUT, object_of, objects_of
 from .messages import data_of
 
 #: How a line of an export begins that is not all on one line.
@@ -42,16 +42,6 @@ def exported_spans(value: JsonObject, name: str, line: int) -> Iterator[JsonObje
     if isinstance(value.get("inputs"), dict) and ("outputs" in value or "dataset_id" in value):
         return iter([_example(value)])
     return _samples(value, name, line) if "eval" in value and "status" in value else None
-
-
-def _object(value: Json) -> JsonObject:
-    """Return a value if it is an object, else an empty object."""
-    return value if isinstance(value, dict) else {}
-
-
-def _objects(value: Json) -> list[JsonObject]:
-    """Return the objects in a list; empty if the value is not a list."""
-    return [member for member in value if isinstance(member, dict)] if isinstance(value, list) else []
 
 
 def _span(ids: Mapping[str, Json], about: JsonObject, attributes: JsonObject, *, failed: bool) -> JsonObject:
@@ -91,7 +81,8 @@ def _runs(root: JsonObject, name: str, line: int) -> Iterator[JsonObject]:
             raise SuiteError(Problem(name, line, found, hint))
         above = {"parent_run_id": run.get("id"), "trace_id": run["trace_id"]}
         told = (
-            {key: part for key, part in child.items() if part is not None} for child in _objects(run.get("child_runs"))
+            {key: part for key, part in child.items() if part is not None}
+            for child in objects_of(run.get("child_runs"))
         )
         waiting += [above | child for child in told]
         yield _run(run)
@@ -99,17 +90,17 @@ def _runs(root: JsonObject, name: str, line: int) -> Iterator[JsonObject]:
 
 def _run(run: JsonObject) -> JsonObject:
     """Return a run as a span: of a model, a tool, or, where nothing is around it, an agent."""
-    kind, parent, extra = run["run_type"], run.get("parent_run_id"), _object(run.get("extra"))
-    metadata, outputs, inputs = _object(extra.get("metadata")), run.get("outputs"), run.get("inputs")
-    usage = _object(metadata.get("usage_metadata"))
-    if kind == "llm" and "generations" in _object(outputs):
-        outputs = _object(outputs)["generations"]
-        first = outputs[0][0] if isinstance(outputs, list) and _objects(outputs[:1] and outputs[0]) else {}
-        message = _object(_object(first).get("message"))
-        usage = usage or _object(_object(message.get("kwargs", message)).get("usage_metadata"))
+    kind, parent, extra = run["run_type"], run.get("parent_run_id"), object_of(run.get("extra"))
+    metadata, outputs, inputs = object_of(extra.get("metadata")), run.get("outputs"), run.get("inputs")
+    usage = object_of(metadata.get("usage_metadata"))
+    if kind == "llm" and "generations" in object_of(outputs):
+        outputs = object_of(outputs)["generations"]
+        first = outputs[0][0] if isinstance(outputs, list) and objects_of(outputs[:1] and outputs[0]) else {}
+        message = object_of(object_of(first).get("message"))
+        usage = usage or object_of(object_of(message.get("kwargs", message)).get("usage_metadata"))
     if kind == "tool":
-        inputs = data_of(_object(inputs)["input"]) if _object(inputs).keys() == {"input"} else inputs
-        outputs = _object(outputs)["output"] if _object(outputs).keys() == {"output"} else outputs
+        inputs = data_of(object_of(inputs)["input"]) if object_of(inputs).keys() == {"input"} else inputs
+        outputs = object_of(outputs)["output"] if object_of(outputs).keys() == {"output"} else outputs
     failed = bool(run.get("error"))
     attributes: JsonObject = {
         RUN_KIND: kind,
@@ -133,10 +124,10 @@ def _example(example: JsonObject) -> JsonObject:
     """Return an example of a dataset as the span of an agent; a single text in its inputs or outputs is what was said."""
     parts = [example["inputs"], example.get("outputs")]
     for number, part in enumerate(parts):
-        if len(_object(part)) == 1 and isinstance(text := next(iter(part.values())), str):
+        if len(object_of(part)) == 1 and isinstance(text := next(iter(part.values())), str):
             parts[number] = text
     identity = str(example.get("id") or digest(example))
-    metadata = {key: part for key, part in _object(example.get("metadata")).items() if key.startswith("mapsat.")}
+    metadata = {key: part for key, part in object_of(example.get("metadata")).items() if key.startswith("mapsat.")}
     attributes: JsonObject = {_OPERATION: "invoke_agent", _INPUT: parts[0], _OUTPUT: parts[1] or None, **metadata}
     return _span({"traceId": identity, "spanId": identity}, example, attributes, failed=False)
 
@@ -158,18 +149,18 @@ def _samples(log: JsonObject, name: str, line: int) -> Iterator[JsonObject]:
     if not isinstance(log.get("samples"), list):
         raise broken(f"samples: found {shown(log.get('samples'))}, expected a list", "log the samples: --log-samples")
     for number, sample in enumerate(log["samples"]):
-        messages = _object(sample).get("messages")
+        messages = object_of(sample).get("messages")
         if not isinstance(messages, list):
             raise broken(f"samples[{number}].messages: found {shown(messages)}, expected a list", "run the eval again")
-        yield _sample(sample, messages, str(_object(log["eval"]).get("eval_id", "")))
+        yield _sample(sample, messages, str(object_of(log["eval"]).get("eval_id", "")))
 
 
 def _sample(sample: JsonObject, messages: list[Json], eval_id: str) -> JsonObject:
     """Return a sample as a span: its reply is the completion, or the last message of the assistant."""
     epoch = sample.get("epoch", 1)
     session = f"{sample.get('id')}" if epoch == 1 else f"{sample.get('id')}-t{epoch}"
-    completion = _object(sample.get("output")).get("completion")
-    listed = [_message(message, completion) for message in _objects(messages)]
+    completion = object_of(sample.get("output")).get("completion")
+    listed = [_message(message, completion) for message in objects_of(messages)]
     last = max((at for at, message in enumerate(listed) if message.get("role") == "assistant"), default=-1)
     replied = last >= 0 and not listed[last]["tool_calls"]
     reply = (
@@ -177,7 +168,7 @@ def _sample(sample: JsonObject, messages: list[Json], eval_id: str) -> JsonObjec
         if replied
         else {}
     )
-    used = [_object(part) for part in _object(sample.get("model_usage")).values()]
+    used = [object_of(part) for part in object_of(sample.get("model_usage")).values()]
     failed = bool(sample.get("error"))
     attributes: JsonObject = {
         _OPERATION: "chat",
@@ -196,10 +187,12 @@ def _sample(sample: JsonObject, messages: list[Json], eval_id: str) -> JsonObjec
 
 def _message(message: JsonObject, completion: Json) -> JsonObject:
     """Return a message with the names that others give its parts; a call that only submits the completion is left out."""
-    calls = [{**call, "name": call.get("function")} for call in _objects(message.get("tool_calls"))]
+    calls = [{**call, "name": call.get("function")} for call in objects_of(message.get("tool_calls"))]
     calls = [
-        call for call in calls if call["name"] != "submit" or _object(call.get("arguments")).get("answer") != completion
+        call
+        for call in calls
+        if call["name"] != "submit" or object_of(call.get("arguments")).get("answer") != completion
     ]
-    error = _object(message.get("error"))
-    told = {"status": "error", "content": error.get("message", "")} if error else {}
+    error = object_of(message.get("error"))
+    told = {"status": "error", "content": error.get("message", "")} if error else {"status": "success"}
     return {**message, "name": message.get("function", ""), "tool_calls": calls, **told}

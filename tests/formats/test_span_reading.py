@@ -416,3 +416,24 @@ def test_data_that_a_tool_for_the_last_words_gives_are_the_reply(tmp_path) -> No
     ]
     (_, reply) = only(write(tmp_path / "spans.json", *spans)).trajectory.turns
     assert (reply.text, reply.output, reply.steps) == ('{"total": 200}', {"total": 200}, ())
+
+
+@pytest.mark.parametrize(
+    ("more", "result", "status"),
+    [
+        ({}, "An error occurred: no such place", "unknown"),
+        ({}, '{"pois": []}', "ok"),
+        ({"status": "success"}, "Sunny", "ok"),
+        ({"is_error": True}, "Sunny", "error"),
+    ],
+)
+def test_whether_a_tool_failed_is_unknown_where_only_words_to_a_model_tell_its_result(
+    more, result, status, tmp_path
+) -> None:
+    call = {"type": "tool_call", "id": "c1", "name": "find", "arguments": {}}
+    answer = {"role": "tool", "tool_call_id": "c1", "content": result, **more}
+    heard = [text("user", QUERY), {"role": "assistant", "parts": [call]}, answer]
+    told = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(heard)}
+    chat = span(1, "chat m", {**told, "gen_ai.output.messages": json.dumps([text("assistant", REPLY)])})
+    (step,) = only(write(tmp_path / "spans.json", chat)).trajectory.calls
+    assert step.status == status
