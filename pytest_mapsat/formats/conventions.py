@@ -49,6 +49,8 @@ class OtlpSpan:
         return next((self.attributes[name] for name in names if self.attributes.get(name) not in (None, "")), None)
 
 
+#: The attribute with the kind of a LangSmith run.
+RUN_KIND = "langsmith.span.kind"
 #: Attributes that say what a span is of, with their values.
 _KINDS: dict[str, dict[str, Kind]] = {
     "gen_ai.operation.name": {
@@ -58,7 +60,7 @@ _KINDS: dict[str, dict[str, Kind]] = {
     "openinference.span.kind": {"LLM": "chat", "AGENT": "agent", "TOOL": "tool", "CHAIN": "other"},
     "traceloop.span.kind": {"tool": "tool", "agent": "agent", "workflow": "agent"},
     "langfuse.observation.type": {"generation": "chat", "agent": "agent", "tool": "tool"},
-    "langsmith.span.kind": {"llm": "chat", "tool": "tool"},
+    RUN_KIND: {"llm": "chat", "tool": "tool"},
     "ai.operationId": {
         "ai.generateText": "agent", "ai.streamText": "agent", "ai.generateText.doGenerate": "chat", "ai.streamText.doStream": "chat", "ai.toolCall": "tool",
     },
@@ -84,24 +86,14 @@ ARGUMENTS = (
     "gen_ai.tool.call.arguments", "tool_call.function.arguments", "tool_arguments", "ai.toolCall.args", "gcp.vertex.agent.tool_call_args", *_VALUES_IN,
 )  # fmt: skip
 RESULT = (
-    "gen_ai.tool.call.result",
-    "tool_response",
-    "ai.toolCall.result",
-    "gcp.vertex.agent.tool_response",
-    *_VALUES_OUT,
-)
+    "gen_ai.tool.call.result", "tool_response", "ai.toolCall.result", "gcp.vertex.agent.tool_response", *_VALUES_OUT,
+)  # fmt: skip
 TOKENS_IN = (
-    "gen_ai.usage.input_tokens",
-    "gen_ai.usage.prompt_tokens",
-    "llm.token_count.prompt",
-    "ai.usage.promptTokens",
-)
+    "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt", "ai.usage.promptTokens",
+)  # fmt: skip
 TOKENS_OUT = (
-    "gen_ai.usage.output_tokens",
-    "gen_ai.usage.completion_tokens",
-    "llm.token_count.completion",
-    "ai.usage.completionTokens",
-)
+    "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion", "ai.usage.completionTokens",
+)  # fmt: skip
 INSTRUCTIONS = ("gen_ai.system_instructions",)
 _TOOLS, _NUMBERED_TOOLS = ("gen_ai.tool.definitions", "ai.prompt.tools"), ("llm.tools", "llm.request.functions")
 USER = ("user.id", "enduser.id")

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pytest_mapsat.model import RUN_SCHEMA, Problem, SuiteError
 
+from .exports import exported_spans, looks_exported
 from .files import limits, read_lines
 from .otlp import looks_like_spans
 from .plain_data import decode, parse_json
@@ -38,17 +39,21 @@ def layout_of(path: Path, name: str) -> Layout:
         if len(begin) == 1 or first.data.rstrip().endswith(b"}")
         else b"".join(raw.data for raw in begin).decode(errors="replace")
     )
-    if text.lstrip()[:1] in ("{", "[") and '"schema"' not in head[:_HEAD] and looks_like_spans(head):
-        return "spans"
-    if not text.lstrip().startswith("{"):
+    if text.lstrip()[:1] not in ("{", "["):
         return "table"
+    if '"schema"' not in head[:_HEAD] and (looks_like_spans(head) or looks_exported(head)):
+        return "spans"
     try:
-        return "run" if "schema" in parse_json(text, depth=limits.RUN_DEPTH) else "lines"
+        data = parse_json(text, depth=limits.RUN_DEPTH)
     except ValueError:  # a run goes over many lines; the reader of runs says what is wrong with anything else
-        return "run"
+        return "run" if text.lstrip().startswith("{") else "table"
+    alone = data[0] if isinstance(data, list) and data else data
+    if isinstance(alone, dict) and exported_spans(alone, name, first.number) is not None:
+        return "spans"
+    return "table" if isinstance(data, list) else "run" if "schema" in data else "lines"
 
 
 def layouts(lines: str, columns: Sequence[str]) -> str:
     """Return a description of the supported layouts, for error messages; ``lines``: the content of a line; ``columns``: those of a table."""
     table = f"a CSV with the columns {', '.join(columns)}" if columns else "a CSV"
-    return f'a saved run ("schema": "{RUN_SCHEMA}"), {lines}, OTLP JSON ("resourceSpans"), or {table}'
+    return f'a saved run ("schema": "{RUN_SCHEMA}"), {lines}, OTLP JSON ("resourceSpans"), runs of LangSmith, a log of Inspect, or {table}'

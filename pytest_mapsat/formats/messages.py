@@ -50,12 +50,12 @@ class CallPart:
 
 @dataclass(frozen=True, slots=True)
 class ResultPart:
-    """A tool result in a message; ``value`` is UNKNOWN if it is missing, ``failed`` is whether it says that the tool failed."""
+    """A tool result in a message; ``value`` is UNKNOWN if it is missing, ``failed`` whether the tool failed, None if the message does not tell."""
 
     id: str
     name: str
     value: Json | Unknown
-    failed: bool = False
+    failed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +261,10 @@ def _joined_blocks(value: Json) -> Json:
     return value
 
 
-def _is_failed(data: JsonObject) -> bool:
-    """Return whether a result or its message says that the tool failed."""
-    return data.get("status") == "error" or True in (data.get("is_error"), data.get("isError"))
+def _is_failed(data: JsonObject) -> bool | None:
+    """Return whether a result or its message says that the tool failed; None if it does not tell."""
+    told = (data.get("is_error"), data.get("isError"), {"error": True, "success": False}.get(str(data.get("status"))))
+    return next((failed for failed in told if isinstance(failed, bool)), None)
 
 
 def result_of(value: Json) -> tuple[Json | Unknown, bool]:
@@ -282,7 +283,7 @@ def result_of(value: Json) -> tuple[Json | Unknown, bool]:
     wrapped = [data.get(wrapper) for wrapper in ("kwargs", "data")] if isinstance(data, dict) else []
     for message in (*wrapped, data):
         if isinstance(message, dict) and message.keys() >= {"content", "tool_call_id"}:
-            return _result(message["content"]), _is_failed(message)
+            return _result(message["content"]), bool(_is_failed(message))
     joined = UNKNOWN if isinstance(data, Unknown) else _joined_blocks(data)
     return joined if joined is data else data_of(joined), False
 

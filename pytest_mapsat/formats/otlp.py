@@ -1,4 +1,4 @@
-"""Spans in files: OTLP JSON, or as console exporters print them; read value by value, sorted on disk, given by conversation.
+"""Spans in files: OTLP JSON, as console exporters print them, or what stands for them in exports of other tools; read value by value, sorted on disk, given by conversation.
 
 Spans of one conversation may stand anywhere in a file, and a file may be larger than memory: what is read goes into a temporary database,
 of which SQLite keeps in memory what fits.
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, shown
 
 from .conventions import OtlpSpan, kind_of
+from .exports import exported_spans
 from .files import RawLine, limits, read_lines
 from .plain_data import decode, located_json, parse_json
 
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
 #: What spans stand under in OTLP, by the names of its versions and of its two spellings.
 _BATCHES = ("resourceSpans", "resource_spans", "batches")
 _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans")
-_SPAN_ID = re.compile(r'"span_?id"\s*:\s*"(?:0x)?([^"]*)"', re.IGNORECASE)
+#: Where the SDKs put the ids of a span, and of the span around it.
+_CONTEXTS, _PARENTS, _SPAN_IDS = ("context", "spanContext"), ("parent", "parentSpanContext"), ("spanId", "span_id")
+_SPAN_ID = re.compile(r'"(?:span_?id|id)"\s*:\s*"(?:0x)?([^"]*)"', re.IGNORECASE)
 #: By what the first characters of a file are known to hold spans.
 _LOOKS_LIKE_SPANS = re.compile(r'"(?:resource_?spans|scope_?spans|batches|trace_?id)"\s*:', re.IGNORECASE)
 _CUT_OFF = "the file may be cut off: export the spans again, or take the broken end away"
-_EXPECTED = "expected OTLP JSON (resourceSpans, one document or JSON lines), or spans as a console exporter prints them"
+_EXPECTED = "expected OTLP JSON (resourceSpans, one document or JSON lines), spans as a console exporter prints them, runs or a dataset of LangSmith, or a log of Inspect"
 #: Only attributes whose names begin so are kept.
 _KEPT = (
     "gen_ai.", "llm.", "openinference.", "input.", "output.", "tool.", "tool_", "session.", "mapsat.", "traceloop.", "langfuse.", "langsmith.",
@@ -264,7 +267,10 @@ def _raw_spans(value: Json, name: str, line: int) -> Iterator[JsonObject]:
         raise SuiteError(Problem(name, line, f"found {shown(value)}, expected spans", _EXPECTED))
     batches = next((value[key] for key in _BATCHES if key in value), None)
     if batches is None and not any(key in value for key in _SCOPES):
-        if "context" not in value and not any(key in value for key in ("spanId", "span_id")):
+        if (exported := exported_spans(value, name, line)) is not None:
+            yield from exported
+            return
+        if value.keys().isdisjoint((*_CONTEXTS, *_SPAN_IDS)) and not {"id", "traceId"} <= value.keys():
             raise SuiteError(
                 Problem(name, line, f"found an object with {', '.join(map(shown, list(value)[:5]))}", _EXPECTED)
             )
@@ -283,9 +289,16 @@ def _objects(value: Json) -> list[JsonObject]:
 
 def _span(data: JsonObject, name: str, line: int, lines: Mapping[str, int]) -> OtlpSpan | None:
     """Return a span from its JSON object; None if the span is still pending. Raises SuiteError if ids are missing."""
-    context = data.get("context")
+    context, around = (next((data[key] for key in keys if key in data), None) for keys in (_CONTEXTS, _PARENTS))
     own = {**data, **(context if isinstance(context, dict) else {})}
-    span_id, trace = (_identity(own, names) for names in (("spanId", "span_id"), ("traceId", "trace_id")))
+    span_id, trace = (_identity(own, names) for names in ((*_SPAN_IDS, "id"), ("traceId", "trace_id")))
+    parent = _identity(own, ("parentSpanId", "parent_span_id", "parent_id", "parentId"))
+    if isinstance(around, dict):
+        parent = parent or _identity(around, _SPAN_IDS)
+    if isinstance(own.get("timestamp"), int) and isinstance(
+        own.get("duration"), (int, float)
+    ):  # microseconds, of a console exporter in JavaScript
+        own |= {"startTime": own["timestamp"] * 1000, "endTime": own["timestamp"] * 1000 + int(own["duration"] * 1000)}
     line = lines.get(span_id, line)
     if not span_id or not trace:
         what = "spanId" if not span_id else "traceId"
@@ -299,7 +312,7 @@ def _span(data: JsonObject, name: str, line: int, lines: Mapping[str, int]) -> O
     return OtlpSpan(
         trace=trace,
         id=span_id,
-        parent=_identity(own, ("parentSpanId", "parent_span_id", "parent_id", "parentId")),
+        parent=parent,
         name=str(data.get("name", "")),
         start=_nanoseconds(own, ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")),
         end=_nanoseconds(own, ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")),

@@ -352,7 +352,7 @@ _BINARY = (
 )
 #: How the name of the first member of a zip archive begins, what the archive is, and what to do.
 _ARCHIVES = (
-    (b"_journal/", "an eval log of Inspect", 'write each sample as JSON, {"messages": [...]}; `inspect log dump FILE` prints the log'),
+    (b"_journal/", "an eval log of Inspect", "`inspect log dump FILE > log.json` writes the log that is read"),
     (b"[Content_Types].xml", "an Office document, such as an .xlsx workbook", "save the sheet as CSV"),
 )  # fmt: skip
 #: The name of its first member begins here in a zip archive (PKWARE's APPNOTE 4.3.7).

@@ -137,7 +137,7 @@ class _Call:
     """A tool call that is being assembled from spans and messages.
 
     ``span``: the one that tells it; ``failed``: whether that ended as an error; ``executed``: whether it is of the tool, and not a message's alone.
-    ``delegates``: whether an agent runs inside the tool.
+    ``told``: whether its message tells whether it failed. ``delegates``: whether an agent runs inside the tool.
     ``own``: what our own spans tell besides, as the fields of a step.
     """
 
@@ -148,6 +148,7 @@ class _Call:
     result: Json | Unknown = UNKNOWN
     failed: bool = False
     executed: bool = False
+    told: bool = False
     delegates: bool = False
     own: JsonObject = field(default_factory=dict)
 
@@ -254,7 +255,8 @@ class _SpanReader:
         """Return why the conversation cannot be judged (a reply, or what it answers, is missing); empty if it can."""
         replies = [turn for turn in self.turns if turn.role == "agent"]
         if untold := next((turn for turn in replies if turn.text is None), None):
-            return f"the reply of {_place(untold.span)} is missing: {_CAPTURE}"
+            failed = untold.span is not None and untold.span.failed
+            return f"the reply of {_place(untold.span)} is missing: {'it ended with an error' if failed else _CAPTURE}"
         if self._unheard:
             return f"what the user said before the reply of {_place(self._unheard)} is missing: {_CAPTURE}"
         return "" if replies else f"no span of the conversation of {place} has a reply"
@@ -498,7 +500,8 @@ class _SpanReader:
         """Set the result of a call from a message to the model, if the call has none yet."""
         unanswered = [call for call in self._calls() if isinstance(call.result, Unknown)]
         if (call := _first_of(unanswered, result.id, result.name)) is not None:
-            call.result, call.failed = result.value, call.failed or result.failed
+            call.result, call.failed = result.value, call.failed or bool(result.failed)
+            call.told |= result.failed is not None
 
 
 def _first_of(calls: Iterable[_Call], call_id: str, name: str) -> _Call | None:
@@ -544,7 +547,9 @@ def _step(call: _Call, name: str) -> Step:
         if not isinstance(value, Unknown) and not is_deeper(value, limits.DEPTH)
     }
     own = {part: value for part, value in call.own.items() if part in ("status", "changed", "writes", "unknown")}
-    status = "error" if call.failed else status_of(parts["result"]) if "result" in parts else "unknown"
+    # Words in a message to the model may be those of an error: only a span of the tool, the message or data tell.
+    tells_status = call.executed or call.told or isinstance(parts.get("result"), (dict, list))
+    status = "error" if call.failed else status_of(parts["result"]) if "result" in parts and tells_status else "unknown"
     unknown = [part for part in ("arguments", "result") if part not in parts] + ([] if own else ["changed"])
     fields = {"kind": "call", "id": call.id, "tool": call.name, "status": status, "unknown": unknown, **parts, **own}
     provenance = Provenance(kind="recorded", note=DELEGATES if call.delegates else "")

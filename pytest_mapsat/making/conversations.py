@@ -466,9 +466,7 @@ _AROUND = (
 )  # fmt: skip
 _IDS = ("id", "conversation_id", "session_id", "thread_id", "chat_id", "case_id")
 _TIMES = ("timestamp", "created_at", "created", "time", "date")
-_EXPECTED = (
-    "expected chat messages (a list, or an object with messages), JSON lines of these, or OTLP JSON (resourceSpans)"
-)
+_EXPECTED = "expected chat messages (a list, or an object with messages), JSON lines of these, OTLP JSON (resourceSpans), or an export of LangSmith or Inspect"
 _RECORDED = Provenance(kind="recorded")
 
 

@@ -8,6 +8,7 @@ from tests_data import data_dir
 
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.agents.recorded import RecordedSource
+from pytest_mapsat.formats import DELEGATES
 from pytest_mapsat.model import (
     MISS_RESULT,
     Case,
@@ -328,3 +329,15 @@ class TestPublishedDialogues:
         assert sum(len(trajectory.calls) for trajectory in trajectories) == 45
         assert {trajectory.ending for trajectory in trajectories} == {"done"}
         assert all(not trajectory.warnings for trajectory in sources[0].trajectories.values())
+
+
+def test_a_call_that_runs_another_agent_counts_only_where_the_case_has_the_tool():
+    steps = [
+        Step(kind="call", tool="ask_billing", provenance=Provenance(kind="recorded", note=DELEGATES)),
+        Step(kind="call", tool="list_bills", provenance=Provenance(kind="recorded")),
+    ]
+    turns = [Turn(role="user", text="Find a cafe"), Turn(role="agent", text="Here.", steps=steps)]
+    recorded = Trajectory(case="c1", source="recorded", turns=turns)
+    source = RecordedSource("recorded:t", "t", {("c1", 1): recorded})
+    assert [step.tool for step in source.trajectory(case(), 1, {"list_bills"}).calls] == ["list_bills"]
+    assert len(source.trajectory(case(), 1, {"list_bills", "ask_billing"}).calls) == 2

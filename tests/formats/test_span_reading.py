@@ -9,7 +9,7 @@ from contextlib import nullcontext, suppress
 import pytest
 from spans_made import ANSWER, ARGUMENTS, CALL, CONVENTIONS, LAST, QUERY, REPLY, RESULT, genai, otlp, span, text, write
 
-from pytest_mapsat.formats import limits, read_spans
+from pytest_mapsat.formats import DELEGATES, limits, read_spans
 from pytest_mapsat.model import SuiteError
 
 
@@ -347,3 +347,93 @@ def test_a_call_that_two_instrumentations_tell_is_one(tmp_path):
     assert len(calls(only(write(tmp_path / "spans.json", *nested)))) == 2
     by_id = [agent_span(1, "maps", LAST), *(tool_span(at, "find_order", RESULT, call_id="c1") for at in (2, 3))]
     assert len(calls(only(write(tmp_path / "spans.json", *by_id)))) == 1
+
+
+COMMAND = {"graph": "__parent__", "update": {"messages": []}, "resume": None, "goto": "billing"}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        span(
+            40, "handoff to billing", {"openinference.span.kind": "TOOL", "tool.name": "handoff to billing"}, parent=1
+        ),
+        tool_span(40, "to_the_office", COMMAND),
+    ],
+    ids=["a span of its own", "a command"],
+)
+def test_a_handover_is_no_call_however_it_is_written(made, tmp_path) -> None:
+    billing = span(41, "invoke_agent billing", {"gen_ai.operation.name": "invoke_agent"}, parent=1)
+    dialogue = only(write(tmp_path / "spans.json", *genai(), made, billing))
+    assert [call.tool for call in dialogue.trajectory.calls] == ["search_poi"]
+
+
+@pytest.mark.parametrize("wrapper", ["data", "kwargs"])
+def test_a_result_that_says_that_the_tool_failed_is_an_error(wrapper, tmp_path) -> None:
+    message = {"type": "tool", wrapper: {"content": "no such place", "tool_call_id": "c9", "status": "error"}}
+    dialogue = only(write(tmp_path / "spans.json", *genai(), tool_span(40, "search_poi", message)))
+    last = dialogue.trajectory.calls[-1]
+    assert (last.status, last.result) == ("error", "no such place")
+
+
+def test_the_calls_of_an_agent_below_a_tool_are_of_its_conversation_whatever_that_agent_calls_it(tmp_path) -> None:
+    ask = tool_span(40, "ask_billing", "Paid.")
+    own = {"gen_ai.conversation.id": "another"}
+    inner = span(41, "invoke_agent billing", {"gen_ai.operation.name": "invoke_agent", **own}, parent=40)
+    dialogue = only(write(tmp_path / "spans.json", *genai(), ask, inner, tool_span(42, "list_bills", [], parent=41)))
+    assert [call.tool for call in dialogue.trajectory.calls] == ["search_poi", "ask_billing", "list_bills"]
+    assert [call.provenance.note for call in dialogue.trajectory.calls] == ["", DELEGATES, ""]
+
+
+def test_a_hidden_reply_is_missing_and_an_empty_one_is_blank(tmp_path) -> None:
+    def ending(said):
+        told = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps([text("user", QUERY)])}
+        chat = span(1, "chat m", {**told, "gen_ai.output.messages": json.dumps([said])})
+        return only(write(tmp_path / "spans.json", chat)).trajectory.ending
+
+    assert ending(text("assistant", "__REDACTED__")) == "infrastructure_error"
+    assert ending({"role": "assistant", "content": ""}) == "done"
+
+
+def test_a_reply_to_words_that_are_hidden_is_not_taken_for_the_one_before(tmp_path) -> None:
+    said = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": json.dumps([text("assistant", REPLY)])}
+    chats = [span(number, "chat m", said) for number in (1, 2)]
+    fault = only(write(tmp_path / "spans.json", *chats)).trajectory.fault
+    assert f"what the user said before the reply of span '{2:016x}' (line 1) is missing" in fault.message
+
+
+def test_data_that_a_tool_for_the_last_words_gives_are_the_reply(tmp_path) -> None:
+    call = {"type": "tool_call", "id": "f1", "name": "final_result", "arguments": {"total": 200}}
+    told = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps([text("user", QUERY)])}
+    spans = [
+        span(1, "invoke_agent a", {"gen_ai.operation.name": "invoke_agent", "final_result": '{"total": 200}'}),
+        span(
+            2,
+            "chat m",
+            {**told, "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [call]}])},
+            parent=1,
+        ),
+    ]
+    (_, reply) = only(write(tmp_path / "spans.json", *spans)).trajectory.turns
+    assert (reply.text, reply.output, reply.steps) == ('{"total": 200}', {"total": 200}, ())
+
+
+@pytest.mark.parametrize(
+    ("more", "result", "status"),
+    [
+        ({}, "An error occurred: no such place", "unknown"),
+        ({}, '{"pois": []}', "ok"),
+        ({"status": "success"}, "Sunny", "ok"),
+        ({"is_error": True}, "Sunny", "error"),
+    ],
+)
+def test_whether_a_tool_failed_is_unknown_where_only_words_to_a_model_tell_its_result(
+    more, result, status, tmp_path
+) -> None:
+    call = {"type": "tool_call", "id": "c1", "name": "find", "arguments": {}}
+    answer = {"role": "tool", "tool_call_id": "c1", "content": result, **more}
+    heard = [text("user", QUERY), {"role": "assistant", "parts": [call]}, answer]
+    told = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(heard)}
+    chat = span(1, "chat m", {**told, "gen_ai.output.messages": json.dumps([text("assistant", REPLY)])})
+    (step,) = only(write(tmp_path / "spans.json", chat)).trajectory.calls
+    assert step.status == status

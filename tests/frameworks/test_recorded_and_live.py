@@ -27,7 +27,7 @@ SERVICES = {
 }
 #: By framework: its agent, and the kinds of its instrumentation.
 FRAMEWORKS = {
-    "openai_agents": ("agent", ["openinference", "genai"]),
+    "openai_agents": ("agent", ["openinference", "genai", "client"]),
     "langgraph": ("agent", ["openinference", "genai"]),
     "pydantic_ai": ("agent?run=ask_billing", ["own"]),
 }
@@ -35,11 +35,8 @@ FRAMEWORKS = {
 HIDDEN = [
     ("openai_agents", "openinference", {"OPENINFERENCE_HIDE_INPUTS": "true"}),
     ("openai_agents", "genai", {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "no_content"}),
-    ("langgraph", "openinference", {"OPENINFERENCE_HIDE_INPUTS": "true"}),
-    ("langgraph", "openinference", {"OPENINFERENCE_HIDE_OUTPUTS": "true"}),
     ("langgraph", "openinference", {"OPENINFERENCE_HIDE_OUTPUT_MESSAGES": "true"}),
     ("langgraph", "openinference", {"OPENINFERENCE_HIDE_OUTPUT_TEXT": "true"}),
-    ("langgraph", "genai", {"TRACELOOP_TRACE_CONTENT": "false"}),
     ("pydantic_ai", "hidden", {}),
 ]
 #: pydantic-ai refuses arguments before our adapter sees the call, which its spans and a service tell.
@@ -124,8 +121,11 @@ def test_spans_have_the_labels_of_the_attached_agent(attached, tmp_path, framewo
     live, folder = attached(framework)
     labels = of_spans(framework, folder, tmp_path, kind)
     lacking = "the record does not have the changes of (?:cancel_booking|refund_bill)$"
+    if kind == "client":  # it does not see the tools
+        lacking += "|unclear for 1 of them"
     agree(live, labels, framework, lacking=lacking)
-    assert sum(label["outcome"] != "unevaluated" for label in labels.values()) == 26
+    known = sum(label["outcome"] != "unevaluated" for label in labels.values())
+    assert known == (21 if kind == "client" else 26)
 
 
 @pytest.mark.parametrize(("framework", "kind", "variables"), HIDDEN)

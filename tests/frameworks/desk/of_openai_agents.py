@@ -68,7 +68,9 @@ class Talk:
 
 def instrument(kind, provider):
     if kind == "openinference":
-        from openinference.instrumentation.openai_agents import OpenAIAgentsInstrumentor
+        from openinference.instrumentation.openai_agents import OpenAIAgentsInstrumentor as Instrumentor
+    elif kind == "client":
+        from opentelemetry.instrumentation.openai import OpenAIInstrumentor as Instrumentor
     else:
-        from opentelemetry.instrumentation.openai_agents import OpenAIAgentsInstrumentor
-    OpenAIAgentsInstrumentor().instrument(tracer_provider=provider)
+        from opentelemetry.instrumentation.openai_agents import OpenAIAgentsInstrumentor as Instrumentor
+    Instrumentor().instrument(tracer_provider=provider)
