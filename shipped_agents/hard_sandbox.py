@@ -30,7 +30,9 @@ class Desk:
         """Return what is free on a day for so many people."""
         slots = [dict(slot) for slot in self._state["slots"].values() if slot["city"] == city and slot["kind"] == kind]
         return {
-            "slots": [slot for slot in slots if slot["time"].startswith(day) and slot["free"] and slot["seats"] >= people]
+            "slots": [
+                slot for slot in slots if slot["time"].startswith(day) and slot["free"] and slot["seats"] >= people
+            ]
         }
 
     def departures(self, city: str, day: str, origin: str, destination: str) -> Json:

@@ -301,7 +301,7 @@ def _adapter_of(product: object, source: CallableSource) -> Adapter | None:
             raise AgentFault(str(error), blame="infrastructure") from None
         if refusal := adapter.refusal(product):
             raise AgentFault(
-                f"what the factory {source.spec!r} made cannot be played: {refusal}", blame="infrastructure"
+                f"the agent that the factory {source.spec!r} made cannot be played: {refusal}", blame="infrastructure"
             )
     return adapter
 

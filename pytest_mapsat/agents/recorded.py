@@ -212,7 +212,7 @@ def recorded_dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory 
 
 
 def _delegates(step: Step, tools: Container[str]) -> bool:
-    """Return whether a step is a call of a tool that runs another agent, and is none of the tools of a case."""
+    """Return whether a step is a call of a tool that runs another agent, and that the case does not have."""
     return step.provenance is not None and step.provenance.note == DELEGATES and step.tool not in tools
 
 

@@ -1,4 +1,4 @@
-"""The parts of a span that tell a conversation, by the conventions of OpenTelemetry and of other instrumentations."""
+"""The parts of a span that describe a conversation, by the conventions of OpenTelemetry and of other instrumentations."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def looks_exported(head: str) -> bool:
 
 
 def exported_spans(value: JsonObject, name: str, line: int) -> Iterator[JsonObject] | None:
-    """Return the spans that an exported run, example or log stands for, as they stand in files of spans; None if it is none of these.
+    """Return the spans of an exported run, example or log, in the form of files of spans; None if the object is neither of these.
 
     Args:
         value: the object.

@@ -50,7 +50,7 @@ class CallPart:
 
 @dataclass(frozen=True, slots=True)
 class ResultPart:
-    """A tool result in a message; ``value`` is UNKNOWN if it is missing, ``failed`` whether the tool failed, None if the message does not tell."""
+    """A tool result in a message; ``value`` is UNKNOWN if it is missing, ``failed`` whether the tool failed, None if the message does not say so."""
 
     id: str
     name: str
@@ -262,7 +262,7 @@ def _joined_blocks(value: Json) -> Json:
 
 
 def _is_failed(data: JsonObject) -> bool | None:
-    """Return whether a result or its message says that the tool failed; None if it does not tell."""
+    """Return whether a result or its message says that the tool failed; None if it is unknown."""
     told = (data.get("is_error"), data.get("isError"), {"error": True, "success": False}.get(str(data.get("status"))))
     return next((failed for failed in told if isinstance(failed, bool)), None)
 

@@ -1,4 +1,4 @@
-"""Spans in files: OTLP JSON, as console exporters print them, or what stands for them in exports of other tools; read value by value, sorted on disk, given by conversation.
+"""Spans in files: OTLP JSON, as console exporters print them, or exports of other tools in their place; read value by value, sorted on disk, given by conversation.
 
 Spans of one conversation may stand anywhere in a file, and a file may be larger than memory: what is read goes into a temporary database,
 of which SQLite keeps in memory what fits.

@@ -258,7 +258,7 @@ class _SpanReader:
             failed = untold.span is not None and untold.span.failed
             return f"the reply of {_place(untold.span)} is missing: {'it ended with an error' if failed else _CAPTURE}"
         if self._unheard:
-            return f"what the user said before the reply of {_place(self._unheard)} is missing: {_CAPTURE}"
+            return f"the user's message before the reply of {_place(self._unheard)} is missing: {_CAPTURE}"
         return "" if replies else f"no span of the conversation of {place} has a reply"
 
     def _leave_out_handoffs(self) -> None:

@@ -123,15 +123,27 @@ def _not_said(check: Says, context: JudgedDialogue) -> Finding:
 @judges(Asked)
 def asked(check: Asked, context: JudgedDialogue) -> Finding:
     """Judge whether the agent asked about the subject often enough and not too often."""
-    questions = [
-        (document, question.span)
+    either = [
+        (document, question)
         for document in context.replies
         for question in document.questions
-        if not question.offer and (not check.about or has_any(document.words(question.span), check.about))
+        if not check.about or has_any(document.words(question.span), check.about)
     ]
+    questions = [(document, question.span) for document, question in either if not question.offer]
     subject = f" about {one_of(check.about)}" if check.about else ""
-    passed = check.at_least <= len(questions) <= (check.at_most if check.at_most is not None else len(questions))
+    most = check.at_most if check.at_most is not None else len(either)
+    passed = check.at_least <= len(questions) <= most
     quotes = tuple(document.quote(span) for document, span in questions[:SHOWN_AT_MOST])
+    # "Shall I pay it?" may count as a question.
+    offers = [
+        quote
+        for document, each in either
+        if each.offer and (quote := document.quote(each.span)).text.endswith(("?", "？"))
+    ]
+    if passed and len(questions) + len(offers) > most:
+        return Finding(
+            None, "it is unclear whether an offer counts as a question", f"at most {most} questions", tuple(offers)
+        )
     wanted, why = (
         f"the agent asks {count} {'question' if count.endswith('one') else 'questions'}{subject}"
         for count in (

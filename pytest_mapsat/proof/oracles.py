@@ -204,12 +204,11 @@ def _fitting_rows(case: Case, suite: Suite) -> Iterator[Remark]:
         for each in (*case.truth.asked, *case.truth.hard, *case.truth.soft)
         if isinstance(each.check, Recommends | Output) and each.check.where and not getattr(each.check, "any_of", ())
     }
-    paths = {path.partition(".")[0] for name in none.relax for path in conditions.get(name, {})}
-    tables = [(table, {column for row in table.rows for column in row}) for table in tables_of(case, suite).values()]
-    tables = [(table, columns) for table, columns in tables if paths <= columns and conditions.keys() >= {*none.relax}]
-    for table, columns in tables:
-        wanted = [where for where in conditions.values() if all(path.partition(".")[0] in columns for path in where)]
-        if row := next((row for row in table.rows if all(fits_row(where, row) for where in wanted)), None):
+    paths = {path.partition(".")[0] for where in conditions.values() for path in where}
+    every = tables_of(case, suite).values() if conditions.keys() >= {*none.relax} else ()
+    tables = [table for table in every if paths <= {column for row in table.rows for column in row}]
+    for table in tables:
+        if row := next((row for row in table.rows if all(fits_row(w, row) for w in conditions.values())), None):
             message = f"a row of {table.name} meets all of {', '.join(none.relax)}: {cut(shown(row), _CALL)}"
             yield remark("something-fits", place, message, "change the row in world, or a need")
     if not tables:

@@ -22,5 +22,5 @@ def test_the_answers_of_the_document_are_judged_as_they_are_labelled(tmp_path, c
     (tmp_path / "recordings" / "r.jsonl").write_text(recording, encoding="utf-8")
     assert main(["lint", str(tmp_path), "--answers", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {truth: row["n"] for truth, row in found["answers"]["answers"].items()} == {"right": 2, "wrong": 1}
+    assert {truth: row["n"] for truth, row in found["answers"]["answers"].items()} == {"right": 1, "wrong": 1}
     assert found["answers"]["labels"]["check"]["clock_time"]["confusion"]["failed"] == {"failed": 1}

@@ -399,7 +399,7 @@ def test_a_reply_to_words_that_are_hidden_is_not_taken_for_the_one_before(tmp_pa
     said = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": json.dumps([text("assistant", REPLY)])}
     chats = [span(number, "chat m", said) for number in (1, 2)]
     fault = only(write(tmp_path / "spans.json", *chats)).trajectory.fault
-    assert f"what the user said before the reply of span '{2:016x}' (line 1) is missing" in fault.message
+    assert f"the user's message before the reply of span '{2:016x}' (line 1) is missing" in fault.message
 
 
 def test_data_that_a_tool_for_the_last_words_gives_are_the_reply(tmp_path) -> None:

@@ -60,7 +60,8 @@ def test_the_tables_of_tools_have_all_there_is():
 
 
 def test_every_key_of_a_case_and_of_the_manifest_stands_on_the_pages():
-    further = (REFERENCE / "metrics.md", REFERENCE.parent / "how-to" / "simulate-the-user.md")
+    how_to = REFERENCE.parent / "how-to"
+    further = (REFERENCE / "metrics.md", how_to / "simulate-the-user.md", how_to / "days-that-go-wrong.md")
     pages = SUITES + "".join(page.read_text(encoding="utf-8") for page in further)
     values = list(vars(case).values())
     nouns = [value for value in values if getattr(value, "__module__", "") == case.__name__]
