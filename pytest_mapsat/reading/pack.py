@@ -284,6 +284,12 @@ def _content(entry: Any) -> Mapping[str, Any]:
     return content
 
 
+def words_in(name: str) -> Mapping[str, Any]:
+    """Return the content of a YAML file beside this module, with all values as strings."""
+    entry: Any = files(__package__) / name
+    return _content(entry)
+
+
 @cache
 def words_of_names(*groups: str) -> frozenset[str]:
     """Return the words of some groups of ``names.yaml``, of all languages together, folded."""

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
-from pytest_mapsat.making.worlds import TOWNS, Draws, Town, coined_name, package_data, town
+from pytest_mapsat.formats import package_data
+from pytest_mapsat.making.worlds import TOWNS, Draws, Town, coined_name, town
 from pytest_mapsat.model import Json, JsonObject, Match, canonical_json, fits_row
 
 #: How late in the evening a place that is open late closes, and one that is not, in half hours after midnight; the same of opening in the morning.

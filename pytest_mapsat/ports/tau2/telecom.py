@@ -9,13 +9,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from pytest_mapsat.formats import package_data
 from pytest_mapsat.model import Json, JsonObject
-from pytest_mapsat.ports import packaged_data
 from pytest_mapsat.sandbox import Refused, Row, State
 
 from .world import TauDesk, acts, fold, looks, overlaid, tool
 
-_DATA = packaged_data(__package__, "telecom.yaml")
+_DATA = package_data(__package__, "telecom.yaml")
 #: A phone as it is where nothing else is published.
 DEVICE: JsonObject = _DATA["device"]
 _APN: JsonObject = DEVICE["active_apn_settings"]

@@ -14,14 +14,15 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from pytest_mapsat import Refused
+from pytest_mapsat.formats import package_data
 from pytest_mapsat.model import Json, JsonObject, did_you_mean, shown
-from pytest_mapsat.ports import SourcePart, packaged_data
+from pytest_mapsat.ports import SourcePart
 from pytest_mapsat.sandbox import State, Table
 
 from . import choice, new_forms, standing
 from .world import TASK, WORLDS, day_of, moment_of, world_named
 
-_DATA = packaged_data(__package__, "words.yaml")
+_DATA = package_data(__package__, "words.yaml")
 #: kind of order -> where an environment has what can be ordered, and the name of its ids.
 KINDS: Mapping[str, Sequence[str]] = _DATA["kinds"]
 #: The names of the domains in the source and its translations.
