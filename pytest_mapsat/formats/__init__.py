@@ -31,7 +31,7 @@ else:
         "personal": "PersonalData",
         "plain_data": (
             "DataPath DocumentLines LocatedDocument PlacedNoun TableRow append_lines check_columns document_of dotted json_elements "
-            "lines_of_list located_json noun_from noun_of object_in parse_json parse_json_line parse_literal parse_yaml read_calibration "
+            "lines_of_list located_json noun_from noun_of object_in package_data parse_json parse_json_line parse_literal parse_yaml read_calibration "
             "read_csv read_nouns read_text scalar signed validate"
         ),
         "redaction": "MARK Secrets is_obvious redacted without_secrets",

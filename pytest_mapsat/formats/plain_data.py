@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, NoReturn, TypeVar, get_args, get_origin
 
@@ -616,6 +618,13 @@ def parse_yaml(raw: bytes, path: str) -> tuple[LocatedDocument, ...]:
     if reader.problems:
         raise SuiteError(*reader.problems)
     return documents
+
+
+@cache
+def package_data(package: str, name: str) -> Any:
+    """Return the content of a YAML file in a package; cached, and not to be changed."""
+    (document,) = parse_yaml((files(package) / name).read_bytes(), name)
+    return document.data
 
 
 def scalar(text: str) -> Json:

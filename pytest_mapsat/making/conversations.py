@@ -25,6 +25,7 @@ from pytest_mapsat.formats import (
     layout_of,
     limits,
     lines_of_list,
+    package_data,
     parse_json_line,
     printable,
     read_bytes,
@@ -460,10 +461,7 @@ _MESSAGES = ("messages", "conversation", "input", "contents", "history")
 _REQUESTS, _RESPONSES = ("request", "body", "prompt", "kwargs"), ("response", "output", "completion", "choices")
 _TOOLS = ("tools", "functions")
 #: What a log may tell besides: names of metadata, and of the time of a message.
-_AROUND = (
-    "metadata", "context", "session", "user", "user_id", "uid", "created", "created_at", "timestamp", "time", "now", "date", "location", "user_location", "city",
-    "lon", "lng", "lat", "longitude", "latitude", "locale",
-)  # fmt: skip
+_AROUND: Sequence[str] = package_data(__package__, "keys.yaml")["around"]
 _IDS = ("id", "conversation_id", "session_id", "thread_id", "chat_id", "case_id")
 _TIMES = ("timestamp", "created_at", "created", "time", "date")
 _EXPECTED = "expected chat messages (a list, or an object with messages), JSON lines of these, OTLP JSON (resourceSpans), or an export of LangSmith or Inspect"

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
 
+from pytest_mapsat.formats import package_data
 from pytest_mapsat.model import Evidence, Json, Match, Recommends, Requirement, Tool, any_true, open_at, same
 from pytest_mapsat.reading import Denials, conditions_of, fold_phrase, fold_text, lexicon_of, read
 from pytest_mapsat.recording import changes_something
-
-from .worlds import package_data
 
 if TYPE_CHECKING:
     from .conversations import LoggedConversation
@@ -91,17 +90,12 @@ def plain(value: Json) -> Json:
 
 
 Currency = Literal["CNY", "EUR", "USD", "GBP", "JPY"]
-_CURRENCIES: tuple[tuple[Currency, str], ...] = (
-    ("EUR", r"€|(?<![a-z])eur(?:os?)?(?![a-z])"),
-    ("GBP", r"£|(?<![a-z])gbp(?![a-z])"),
-    ("USD", r"\$|(?<![a-z])(?:usd|dollars?)(?![a-z])"),
-    ("JPY", r"円|(?<![a-z])(?:jpy|yen)(?![a-z])"),
-)
+_CURRENCIES: Mapping[Currency, str] = package_data(__package__, "keys.yaml")["currencies"]
 
 
 def currency_of(text: str) -> Currency:
     """Return the first currency whose sign or name occurs in a text; otherwise the yuan."""
-    return next((code for code, signs in _CURRENCIES if re.search(signs, text, re.IGNORECASE)), "CNY")
+    return next((code for code, signs in _CURRENCIES.items() if re.search(signs, text, re.IGNORECASE)), "CNY")
 
 
 def is_figure(value: Json) -> bool:

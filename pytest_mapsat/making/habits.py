@@ -12,6 +12,7 @@ from itertools import chain, compress, takewhile
 from math import log, prod
 from typing import Literal, NamedTuple
 
+from pytest_mapsat.formats import package_data
 from pytest_mapsat.model import Json, JsonObject, Match, digest, distance_m, opening_hours, tokens
 
 from .evidence import FieldCondition, Sort, is_figure, language_of, opens, plain
@@ -48,10 +49,7 @@ _MOST_CHOICES = 300
 # -- conditions on places, and what was chosen ------------------------------------------------------------------------
 
 #: What is listed of a place and is no attribute: what tells it from all others, and what the query decides.
-_NO_ATTRIBUTES = frozenset({
-    "id", "name", "kind", "city", "lon", "lat", "point", "address", "phone", "tel", "telephone", "email", "url", "website",
-    "description", "summary", "alias", "aliases",
-})  # fmt: skip
+_NO_ATTRIBUTES = frozenset(package_data(__package__, "keys.yaml")["no_attributes"])
 _LONGEST_TEXT = 60
 _LONGEST_ID = 50
 #: So many conditions are remembered with the places that satisfy them.
@@ -117,16 +115,8 @@ class PlaceCondition(FieldCondition):
     def words(self, language: str) -> str:
         """Return the condition in words, in English or Chinese."""
         name, value = self.field.replace("_", " "), plain(self.value)
-        en, zh = {
-            "is": (f"{name} “{value}”", f"{name}为“{value}”"),
-            "has": (f"{name} with “{value}”", f"{name}包括“{value}”"),
-            "least": (f"{name} of {value} or more", f"{name}不低于{value}"),
-            "most": (f"{name} of {value} or less", f"{name}不超过{value}"),
-            "open_at": (f"still open at {value}", f"{value}还在营业"),
-            "open_then": ("open at the time of the query", "提问时正在营业"),
-            "within_m": (f"at most {value} m away", f"距用户不超过{value}米"),
-            "shown": (f"among the first {value} of the list", f"列表的前{value}个"),
-        }[self.sort]
+        forms = package_data(__package__, "keys.yaml")["conditions"][self.sort]
+        en, zh = (str(form).format(name=name, value=value) for form in forms)
         if self.value is True:
             en, zh = name, name
         elif self.value is False:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from pytest_mapsat.formats import replacing
+from pytest_mapsat.formats import package_data, replacing
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,
@@ -384,18 +384,8 @@ def _bounded(name: str, low: Json, high: Json) -> Iterator[PlaceCondition]:
 def _in_words(event: Event, places: Mapping[str, LogPlace], language: str) -> str:
     """Return an event in words, in English or Chinese, for the context of a case."""
     what = event.text or (places[event.place].name if event.place else canonical_json(dict(event.where)))
-    en, zh = _WORDS[event.type]
+    en, zh = package_data(__package__, "keys.yaml")["events"][event.type]
     return f"{zh}：{what}" if language == "zh" else f"{en}: {what}"
-
-
-_WORDS = {
-    "search": ("Searched", "搜索"),
-    "say": ("Said", "说"),
-    "filter": ("Set the filter", "筛选"),
-    "view": ("Opened", "查看"),
-    "navigate": ("Went to", "导航去"),
-    "order": ("Ordered at", "下单"),
-}
 
 
 def _safe(uid: str) -> str:
@@ -409,11 +399,6 @@ def _safe(uid: str) -> str:
 _SHOWN_AT_MOST = 20
 #: How many cases a suite gets, unless more are asked for.
 CASES = 1000
-#: Words of a search that may be missing in what is found.
-_ABSENT = [
-    "a", "an", "the", "me", "find", "some", "any", "near", "nearby", "nearest", "around", "here", "please",
-    "附近", "附近的", "找", "一家", "一个", "有没有", "的",
-]  # fmt: skip
 
 
 @dataclass
@@ -561,7 +546,7 @@ def _write_tables(folder: Path, log: BehaviourLog, profiles: Mapping[str, JsonOb
     kinds = sorted({place.kind for place in log.places.values()})
     words = [{"sort": kind, "words": [kind.replace("_", " ")]} for kind in kinds if "_" in kind]
     write_rows(folder / "places.jsonl", map(_row, log.places.values()))
-    write_rows(folder / "words.jsonl", [*words, {"absent": _ABSENT}])
+    write_rows(folder / "words.jsonl", [*words, {"absent": package_data(__package__, "keys.yaml")["absent"]}])
     # What users did stands in the cases, each as far as its query: the table itself only has the columns.
     write_rows(folder / "activities.jsonl", [{"uid": "", "visits": [], "searches": []}])
     if profiles:

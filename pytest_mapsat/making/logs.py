@@ -8,14 +8,14 @@ import re
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from pytest_mapsat.formats import PersonalData, limits, parse_json_line, read_lines, shown_path
+from pytest_mapsat.formats import PersonalData, limits, package_data, parse_json_line, read_lines, shown_path
 from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, UsageError, canonical_json, did_you_mean, shown
 from pytest_mapsat.sandbox import point_of
 
@@ -24,13 +24,9 @@ EVENTS, PLACES, USERS = "events*.jsonl", "places.jsonl", "users.jsonl"
 EventType = Literal["search", "filter", "view", "navigate", "order", "say"]
 TYPES: tuple[EventType, ...] = ("search", "filter", "view", "navigate", "order", "say")
 #: Names that logs of others have for a field, each under the one that the docs give.
-_NAMES = {
-    "at": ("at", "time", "timestamp", "ts"),
-    "user": ("user", "user_id", "uid"),
-    "type": ("type", "action", "event"),
-    "place": ("place", "place_id", "poi_id", "poi"),
-}
-_PLACE_NAMES = {"id": ("id", "place_id", "poi_id"), "name": ("name",), "kind": ("kind", "category", "type")}
+_KEYS = package_data(__package__, "keys.yaml")
+_NAMES: Mapping[str, Sequence[str]] = _KEYS["fields"]
+_PLACE_NAMES: Mapping[str, Sequence[str]] = _KEYS["place_fields"]
 #: What an event of a type must have besides.
 _NEEDS = {"search": "query", "say": "text", "filter": "where", "view": "place", "navigate": "place", "order": "place"}
 #: Broken lines are told and skipped; with more than so many, and more than this share of all, the log is refused.

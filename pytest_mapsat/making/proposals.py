@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, NamedTuple, get_args
 
-from pytest_mapsat.formats import PersonalData
+from pytest_mapsat.formats import PersonalData, package_data
 from pytest_mapsat.judges import JudgedDialogue as Reading
 from pytest_mapsat.judges import speaks_to_a_model
 from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request, prompt
@@ -308,12 +308,11 @@ def _in_words(condition: FieldDifference, *, chinese: bool) -> str:
     """Return a condition as the text of a requirement, in English or Chinese."""
     sort, value = condition.sort, condition.value
     value = json.dumps(value, ensure_ascii=False) if sort == "is" else plain(value)
-    zh = {"is": "为 {}", "has": "含有{}", "open_at": "在 {} 营业", "least": "不低于 {}", "most": "不超过 {}"}
-    en = {"is": "{}", "has": "contains {}", "open_at": "open at {}", "least": "at least {}", "most": "at most {}"}
+    words = package_data(__package__, "keys.yaml")["sorts_in_words"]["zh" if chinese else "en"][sort].format(value)
     if chinese:
-        return f"{'没有推荐' if condition.forbids else '推荐的每一个都是'}：{condition.field} {zh[sort].format(value)}"
+        return f"{'没有推荐' if condition.forbids else '推荐的每一个都是'}：{condition.field} {words}"
     what = "Nothing" if condition.forbids else "Everything"
-    return f"{what} that is recommended has {condition.field}: {en[sort].format(value)}"
+    return f"{what} that is recommended has {condition.field}: {words}"
 
 
 def _name(condition: FieldDifference, number: int) -> str:
@@ -588,15 +587,7 @@ _FIELDS, _VALUES, _MESSAGE_CHARS, _CHARS = 40, 20, 1500, 300
 #: What is read of a reply, and the most lines of one need.
 _NEEDS, _LINES = 20, 12
 #: What it may say of a field; those of values may be turned round.
-_OPS: Mapping[str, Sort] = {
-    "is": "is",
-    "is_not": "is",
-    "has": "has",
-    "has_not": "has",
-    "at_least": "least",
-    "at_most": "most",
-    "open_at": "open_at",
-}
+_OPS: Mapping[str, Sort] = package_data(__package__, "keys.yaml")["operators"]
 _TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 _Kind = Literal["asked", "hard", "soft"]
 _KINDS: tuple[_Kind, ...] = get_args(_Kind)

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from pydantic import ValidationError
 
-from pytest_mapsat.formats import is_obvious
+from pytest_mapsat.formats import is_obvious, package_data
 from pytest_mapsat.model import (
     Json,
     JsonObject,
@@ -29,51 +29,32 @@ from .evidence import tells_of_user
 #: How far from the recorded point a call may ask, metres, and how alike its words must be where they are the same without generic ones.
 _WITHIN_M, _NEAR = 200, 0.6
 #: Words that say nothing of what is looked for.
-_GENERIC = (
-    "the", "a", "an", "of", "in", "at", "on", "to", "for", "from", "with", "and", "near", "nearby", "around", "by", "some", "any", "please", "me", "my", "this", "that",
-    "des", "der", "die", "das", "的", "附近", "周边", "附近的", "周边的", "一家", "一个", "请", "帮我", "找",
-)  # fmt: skip
+_KEYS = package_data(__package__, "keys.yaml")
+_GENERIC: Sequence[str] = _KEYS["generic"]
 _LON, _LAT = ("longitude", "lng", "lon"), ("latitude", "lat")
 #: Words in the name of a parameter that steers a search and limits nothing that a reply rests on.
-_STEERS = frozenset({
-    "limit", "page", "size", "radius", "max", "top", "k", "offset", "language", "lang", "locale", "sort", "order", "sortby", "units", "unit", "num", "results", "pagesize",
-})  # fmt: skip
-_TIMES = frozenset({
-    "time", "date", "day", "when", "departure", "depart", "arrival", "arrive", "start", "end", "checkin", "checkout", "from", "until", "at",
-})  # fmt: skip
+_STEERS = frozenset(_KEYS["steers"])
+_TIMES = frozenset(_KEYS["times"])
 _OF_IDS = frozenset({"id", "ids", "uid", "uuid", "code", "sku"})
 _CODE = re.compile(r"[A-Za-z_.-]*\d[\w.-]*")
-_USERS = frozenset({
-    "user", "users", "uid", "userid", "customer", "traveller", "traveler", "member", "account", "guest", "client", "patient", "用户",
-})  # fmt: skip
+_USERS = frozenset(_KEYS["users"])
 #: The key of a name, the likeliest first; how far into a thing its fields are described.
 _NAMES = ("name", "title", "label", "line", "product", "hotel", "restaurant", "station", "名称", "店名", "标题")
 _NAME_ENDS = ("name", "title", "label", "名", "名称", "标题")
-_PEOPLE = frozenset({"user", "owner", "host", "guest", "contact", "customer", "driver", "passenger", "用户", "客户", "姓名", "用户名"})  # fmt: skip
+_PEOPLE = frozenset(_KEYS["people"])
 _DEEP = 4
 #: A rating above it counts no stars.
 _STARS = 5
 _CLOCK, _MOMENT = re.compile(r"([01]?\d|2[0-3]):[0-5]\d"), re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?")
 #: Words in the key of a field: what its values mean, the first that fits. The second set: none of these words may stand beside.
-_MEANINGS: tuple[tuple[frozenset[str], type | tuple[type, ...], str], ...] = (
-    (frozenset({"id", "uid", "code", "ref", "reference", "number", "no", "sku", "token", "编号", "单号"}), (str, int), "id"),
-    (frozenset(_LON), (int, float, str), "lon"),
-    (frozenset(_LAT), (int, float, str), "lat"),
-    (frozenset({"phone", "tel", "telephone", "mobile", "fax", "电话"}), (str, int), "phone"),
-    (frozenset({"address", "addr", "street", "地址"}), str, "address"),
-    (frozenset({"alias", "aliases"}), str, "alias"),
-    (frozenset({"rating", "stars", "score", "评分"}), (int, float), "rating"),
-    (frozenset({"price", "cost", "fee", "fare", "amount", "yuan", "eur", "euro", "euros", "usd", "gbp", "价格", "人均"}), (int, float), "price"),
-    (frozenset({"distance", "dist", "metres", "meters", "km", "距离"}), (int, float), "distance"),
-    (frozenset({"duration", "minutes", "mins", "min", "seconds", "eta", "时长"}), (int, float), "duration"),
-    (frozenset({"temperature", "temp", "celsius"}), (int, float), "temperature"),
-    (frozenset({"percent", "percentage", "humidity"}), (int, float), "percent"),
-    (frozenset({"capacity", "seats"}), (int, float), "capacity"),
-    (frozenset({"hours", "opening", "营业时间"}), str, "hours"),
-    (frozenset({"kind", "type", "category", "sort", "类型", "类别"}), str, "kind"),
-    (frozenset({"platform", "gate"}), (str, int), "platform"),
-)  # fmt: skip
-_SORTS = {"route": "ride", "routes": "ride", "trips": "ride", "rides": "ride", "lines": "line", "deals": "deal", "offers": "deal", "products": "product", "items": "product", "services": "service"}  # fmt: skip
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "text": str,
+    "figure": (int, float),
+    "label": (str, int),
+    "degrees": (int, float, str),
+}
+_MEANINGS = [(frozenset(words), _TYPES[sort], kind) for kind, sort, words in _KEYS["meanings"]]
+_SORTS: Mapping[str, str] = _KEYS["sorts"]
 
 
 def tool_for(name: str, schema: JsonObject | None, calls: Sequence[Step], place: str, replies: str = "") -> Tool:

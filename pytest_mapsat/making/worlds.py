@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
-from pytest_mapsat.formats import parse_yaml
+from pytest_mapsat.formats import package_data
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.registry import installed_function
 from pytest_mapsat.user_code import installed
@@ -151,13 +149,6 @@ def _place_names(draws: Draws, language: str) -> dict[str, Iterator[str]]:
 
     drawn = iter(draws.sample(landmarks, _DISTRICTS * _AREAS * _LANDMARKS))
     return {"landmark": drawn, **{sort: names(sort) for sort in ("district", "area", "street")}}
-
-
-@cache
-def package_data(package: str, name: str) -> Any:
-    """Return the content of a YAML file in a package; cached."""
-    (document,) = parse_yaml((files(package) / name).read_bytes(), name)
-    return document.data
 
 
 def _words(language: str) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from pytest_mapsat.formats import (
     LocatedDocument,
     json_elements,
     limits,
+    package_data,
     parse_json_line,
-    parse_yaml,
     printable,
     read_csv,
     read_lines,
@@ -31,7 +31,7 @@ from pytest_mapsat.formats import (
     shown_path,
     validate,
 )
-from pytest_mapsat.model import SUITE_SCHEMA, Json, JsonObject, Problem, SuiteError, SuiteManifest, Tool
+from pytest_mapsat.model import SUITE_SCHEMA, Json, JsonObject, Metric, Problem, SuiteError, SuiteManifest, Tool
 from pytest_mapsat.suite import tools_of, write_manifest, write_tool
 from pytest_mapsat.user_code import plain
 
@@ -162,11 +162,9 @@ def unused_id(name: str, numbers: dict[str, int]) -> str:
     return unused
 
 
-@cache
-def packaged_data(package: str, path: str) -> Any:
-    """Return the data of a YAML file that ships with a port."""
-    (document,) = parse_yaml(files(package).joinpath(path).read_bytes(), path)
-    return document.data
+def packaged_metrics(package: str) -> tuple[Metric, ...]:
+    """Return the metrics of ``metrics.yaml``, which ships with a port."""
+    return tuple(map(Metric.model_validate, package_data(package, "metrics.yaml")))
 
 
 @cache

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from pytest_mapsat.agents.baselines import Dialogue
-from pytest_mapsat.formats import limits, parse_yaml, read_bytes, shown_path, validate
+from pytest_mapsat.formats import limits, package_data, parse_yaml, read_bytes, shown_path, validate
 from pytest_mapsat.judges import ChecksJudge, JudgedDialogue, KnownFigure
 from pytest_mapsat.metrics import summarise, weight_of, within_scale
 from pytest_mapsat.model import (
@@ -408,23 +408,13 @@ def _plain(text: str) -> str:
 # -- the dialogues of the baselines that know a part of the truth ----------------------------------------------------------
 
 #: Sentences of figures, in English and in Chinese, by role.
-_FIGURES = {
-    "wait": ("The wait is {} min.", "要等{}分钟。"), "price": ("The price is {} {money}.", "价格{}{money}。"), "fee": ("The fee is {} {money}.", "收费{}{money}。"),
-    "per_head": ("A meal per head is {} {money}.", "人均{}{money}。"), "total": ("The total is {} {money}.", "合计{}{money}。"), "rating": ("The rating is {} stars.", "评分{}分。"),
-    "capacity": ("It takes {} people.", "可坐{}人。"), "headroom": ("The headroom is {} m.", "限高{}米。"), "frequency": ("It runs every {} min.", "每{}分钟一班。"),
-    "temperature": ("It is {} °C.", "气温{}度。"),
-}  # fmt: skip
+_SENTENCES = package_data(__package__, "sentences.yaml")
+_FIGURES: Mapping[str | None, Sequence[str]] = _SENTENCES["figures"]
 #: How long a way is and how long it takes, by the way of travelling.
-_TIMES = {
-    "driving": ("It is a {} min drive.", "开车{}分钟。"), "walking": ("It is a {} min walk.", "步行{}分钟。"),
-    "cycling": ("It is {} min by bike.", "骑车{}分钟。"), "transit": ("It is {} min by public transport.", "坐公交{}分钟。"),
-}  # fmt: skip
+_TIMES: Mapping[str, Sequence[str]] = _SENTENCES["times"]
 _TIME, _LENGTH = ("The way takes {} min.", "路上要{}分钟。"), ("The way is {} m long.", "路程{}米。")
 _STRAIGHT = ("It is {} m away as the crow flies.", "直线距离{}米。")
-_CLOCKS = {
-    "opening": ("It opens at {}.", "{}开门。"), "closing": ("It is open until {}.", "营业到{}。"), "departure": ("It leaves at {}.", "{}出发。"),
-    "arrival": ("It arrives at {}.", "{}到达。"), "last_service": ("The last one leaves at {}.", "末班车{}。"),
-}  # fmt: skip
+_CLOCKS: Mapping[str | None, Sequence[str]] = _SENTENCES["clocks"]
 _YOUR_ARRIVAL = ("You arrive at {}.", "{}到。")
 _PHONE = ("The telephone number is {}.", "电话{}。")
 _DAY, _MOST_CLAUSES = 24 * 60, 24

@@ -14,14 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
-from typing import Any, NamedTuple, TypeVar
-
-import yaml
+from typing import NamedTuple, TypeVar
 
 from .document import ClockTime, Document, Quantity, fold_phrase, is_han
 from .names import lexicon_of
-from .pack import Cue, Pack, Vocabulary
+from .pack import Cue, Pack, Vocabulary, words_in
 from .page import open_page
 from .reader import read_names, read_page
 from .wishes import Wish, hours_wished
@@ -34,8 +31,7 @@ _PART = re.compile("<([a-z_]+)>")
 @cache
 def _words() -> Mapping[str, str]:
     """Return the raw patterns of go_ahead.yaml by name, with unresolved references to parts."""
-    text = (files(__package__) / "go_ahead.yaml").read_text("utf-8")
-    data = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506  plain strings only
+    data = words_in("go_ahead.yaml")
     return {name: "".join(text) for name, text in data["parts"].items()} | {
         name: text if isinstance(text, str) else "|".join(map("".join, text)) for name, text in data["patterns"].items()
     }
@@ -351,23 +347,15 @@ class Conditions(NamedTuple):
 @cache
 def _pack() -> Pack:
     """Return the words of conditions.yaml as a language pack."""
-    data = _data()
+    data = words_in("conditions.yaml")
     roles = {f"role.{role}": words for role, words in data["role"].items()}
     return Pack("", {}).with_words({group: words for group, words in data.items() if group not in _NO_WORDS} | roles)
 
 
 @cache
-def _data() -> dict[str, Any]:
-    """Return the content of conditions.yaml."""
-    text = (files(__package__) / "conditions.yaml").read_text("utf-8")
-    data: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506  plain strings only
-    return data
-
-
-@cache
 def _spellings() -> tuple[tuple[re.Pattern[str], str], ...]:
     """Return the patterns of unusual spellings, each with the form that replaces it."""
-    return tuple((re.compile(pattern), form) for pattern, form in _data()["respelt"])
+    return tuple((re.compile(pattern), form) for pattern, form in words_in("conditions.yaml")["respelt"])
 
 
 class _Respelt:

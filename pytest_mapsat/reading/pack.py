@@ -20,24 +20,6 @@ from .document import fold_phrase
 
 #: What a word does: group of the pack -> the value under which the word stands in it, True where the group is a plain list.
 Tags = Mapping[str, Any]
-#: Groups that are looked up rather than looked for: how names are shortened, what stands right beside one.
-_OF_NAMES = frozenset(
-    {
-        "article",
-        "definite",
-        "indefinite",
-        "street",
-        "ordinary",
-        "boundary",
-        "house_number",
-        "branch",
-        "numbered_street",
-        "anaphor",
-    }
-    | {"line_before", "line_after", "platform_before", "platform_after"}
-    | {"owned"}
-    | {"amount", "affirms", "doubt", "plain_filler", "plain_tail", "plain_joint", "plain_yes"}
-)
 #: Groups in which one word may have several values: "takes" is said of a way and of a table.
 _SEVERAL = frozenset({"role", "role_ahead", "role_behind"})
 _MOVING = frozenset({"choose", "toward", "from", "homeward"})
@@ -284,6 +266,16 @@ def _content(entry: Any) -> Mapping[str, Any]:
     loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     content: Mapping[str, Any] = yaml.load(entry.read_text("utf-8"), Loader=loader)  # noqa: S506  plain strings only
     return content
+
+
+def words_in(name: str) -> Mapping[str, Any]:
+    """Return the content of a YAML file beside this module, with all values as strings."""
+    entry: Any = files(__package__) / name
+    return _content(entry)
+
+
+#: Groups that are looked up rather than looked for.
+_OF_NAMES = frozenset(words_in("roles.yaml")["of_names"])
 
 
 @cache

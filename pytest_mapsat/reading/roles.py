@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple, cast, get_args
 
@@ -12,7 +12,7 @@ from pytest_mapsat.model import FigureRole, TimeRole
 from .clock import Spoken
 from .document import Cell, Stance, is_han
 from .figures import ReadFigure
-from .pack import Cue
+from .pack import Cue, words_in
 from .page import Clause, Scan
 from .sides import Name
 
@@ -230,16 +230,8 @@ class Subjects:
         return "unclear" if "if" in clause.links else "affirmed"
 
 
-ROLES_OF_UNIT: dict[str, frozenset[str]] = {
-    "min": frozenset({"travel_time", "wait", "slack", "stay", "frequency"}),
-    "m": frozenset({"travel_distance", "headroom", "size"}),
-    "yuan": frozenset({"price", "total", "per_head", "fee", "former_price", "saving", "budget"}),
-    "foreign": frozenset({"price", "total", "per_head", "fee", "former_price", "saving", "budget"}),
-    "star": frozenset({"rating"}),
-    "people": frozenset({"capacity"}),
-    "year": frozenset({"age"}),
-    "celsius": frozenset({"temperature"}),
-    "count": frozenset({"capacity", "rating", "price", "total", "per_head", "former_price", "budget", "age"}),
+ROLES_OF_UNIT: Mapping[str, frozenset[str]] = {
+    unit: frozenset(roles) for unit, roles in words_in("roles.yaml")["roles"].items()
 }
 #: What a figure may be besides where a word right beside it says so: how far two are apart.
 _APART: dict[str, frozenset[str]] = {"m": frozenset({"slack"})}
@@ -247,14 +239,7 @@ _MONEY = ROLES_OF_UNIT["yuan"]
 _BARE_MONEY = frozenset({"per_head", "total", "former_price", "budget"})
 _ROLES = frozenset(get_args(FigureRole))
 _TRAVEL = {"min": "travel_time", "m": "travel_distance"}
-_DEFAULT = {
-    "yuan": "price",
-    "foreign": "price",
-    "star": "rating",
-    "people": "count",
-    "year": "age",
-    "celsius": "temperature",
-}
+_DEFAULT: Mapping[str, str] = words_in("roles.yaml")["default"]
 #: Ways of travelling whose words name a vehicle: a time beside one may be that until it comes.
 _VEHICLES = ("taxi", "transit")
 _TALL = 10

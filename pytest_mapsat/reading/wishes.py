@@ -6,16 +6,13 @@ The words are data in ``wishes.yaml``; English and Chinese are always both looke
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
-from typing import Any, NamedTuple
-
-import yaml
+from typing import NamedTuple
 
 from .document import ClockTime
-from .pack import Cue, Pack
+from .pack import Cue, Pack, words_in
 
 _COMPARING = ("grade", "best", "too", "role", "than", "with", "same", "no", "than_less", "more", "plain")
 #: How many characters beside a time say what it is a time of.
@@ -50,24 +47,17 @@ class Wish(NamedTuple):
 
 
 @cache
-def _data() -> Mapping[str, Any]:
-    """Return the content of wishes.yaml."""
-    text = (files(__package__) / "wishes.yaml").read_text("utf-8")
-    data: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506  plain strings only
-    return data
-
-
-@cache
 def _hour_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Return the patterns of times with the surrounding words, each with its role and way."""
-    parts = _data()["parts"]
-    return tuple((meant, re.compile(_PART.sub(lambda part: parts[part[1]], text))) for meant, text in _data()["hours"])
+    words = words_in("wishes.yaml")
+    filled = ((meant, _PART.sub(lambda part: words["parts"][part[1]], text)) for meant, text in words["hours"])
+    return tuple((meant, re.compile(text)) for meant, text in filled)
 
 
 @cache
 def _pack(*groups: str) -> Pack:
     """Return groups of words as a language pack; ``price<`` in ``grade`` is the value of the words listed there."""
-    keyed = [(name, _data()[name]) for name in groups]
+    keyed = [(name, words_in("wishes.yaml")[name]) for name in groups]
     words = {name: listed for name, listed in keyed if isinstance(listed, list)}
     for name, by_value in keyed:
         words |= {f"{name}.{value}": listed for value, listed in by_value.items()} if name not in words else {}

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from importlib.resources import files
 from math import inf
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Literal, NamedTuple, get_args
 
-from pytest_mapsat.formats import DataPath, DocumentLines, parse_yaml, shown_path
+from pytest_mapsat.formats import DataPath, DocumentLines, package_data, shown_path
 from pytest_mapsat.model import (
     DEFAULT_ASSERTED,
     Absent,
@@ -357,8 +356,7 @@ _HOLDS_TO = {"way": (Travels, Located, Addressed), "order": (), "number": (Numbe
 @cache
 def _asking_words() -> Mapping[str, Mapping[str, str]]:
     """Return the patterns of ``asking.yaml``, by language and by requested sort."""
-    (document,) = parse_yaml((files(__package__) / "asking.yaml").read_bytes(), "asking.yaml")
-    words: Mapping[str, Mapping[str, str]] = document.data
+    words: Mapping[str, Mapping[str, str]] = package_data(__package__, "asking.yaml")
     return words
 
 

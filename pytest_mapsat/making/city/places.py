@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
-from pytest_mapsat.making.worlds import TOWNS, Draws, Town, coined_name, package_data, town
+from pytest_mapsat.formats import package_data
+from pytest_mapsat.making.worlds import TOWNS, Draws, Town, coined_name, town
 from pytest_mapsat.model import Json, JsonObject, Match, canonical_json, fits_row
 
 #: How late in the evening a place that is open late closes, and one that is not, in half hours after midnight; the same of opening in the morning.
@@ -280,13 +281,6 @@ _ACROSS, _ALONG, _CELL = 60, 20, 60
 _OFF = 12
 #: So many places are in a group; they can tell apart half as many traits.
 _PLACES = 16
-#: The columns of a place in their order, as the starter suite has them.
-_COLUMNS = (
-    *("id", "name", "alias", "kind", "sorts", "city", "address", "lon", "lat", "hours", "rating", "price_yuan"),
-    *("phone", "indoor", "step_free", "dogs", "open_air", "parking", "themes", "features", "suits", "allergens"),
-    *("services", "connectors", "payment", "notice", "largest_table", "wait_days", "queue_min", "headroom_m"),
-    *("fee_yuan_per_h", "free_spaces", "free_stalls", "power_kw"),
-)
 _ALWAYS = "24h"
 _DEALS = ((100, 0), (60, 1), (25, 2))
 
@@ -328,7 +322,7 @@ class Maker:
         self._free = [list(range(_ACROSS * _ALONG)) for _ in town.districts]
         self._lying = package_data(__package__, "surroundings.yaml")
         self._words = self._lying[town.language]
-        self._roads: dict[tuple[str, str], str] = {}
+        self._road_names: dict[tuple[str, str], str] = {}
         self.places: dict[str, JsonObject] = {}
         self.groups: dict[tuple[str, str], PlaceGroup] = {}
         self.centres: list[JsonObject] = []
@@ -342,18 +336,10 @@ class Maker:
 
     def tables(self) -> dict[str, list[JsonObject]]:
         """Return the rows of the town by table."""
-        return {
-            "places": self._rows(),
-            "deals": list(self._deals()),
-            "ways": list(self._ways()),
-            "roads": list(self._states()),
-            "stops": list(self._stops()),
-            "lines": list(self._lines()),
-            "fares": list(self._fares()),
-            "weather": list(self._weather()),
-        }
+        names = ("places", "deals", "ways", "roads", "stops", "lines", "fares", "weather")
+        return {name: list(getattr(self, f"_{name}")()) for name in names}  # the methods below
 
-    def _rows(self) -> list[JsonObject]:
+    def _places(self) -> list[JsonObject]:
         """Return the places in random order, each with a fictitious telephone number."""
         rows = sorted(self.places.values(), key=lambda row: Draws(self._seed, "order", row["id"]).below(1 << 40))
         for at, row in enumerate(rows):
@@ -394,7 +380,7 @@ class Maker:
                 trait.lay(row, own, has=(function // 2 & column).bit_count() % 2 == function % 2)
             row["hours"] = _hours(row["hours"])
             self._remark(row, sort, own)
-            self.places[row["id"]] = {name: row[name] for name in _COLUMNS if name in row}
+            self.places[row["id"]] = {name: row[name] for name in document()["columns"] if name in row}
             ids.append(row["id"])
         return PlaceGroup({trait.name: trait for trait in traits}, tuple(ids))
 
@@ -467,14 +453,14 @@ class Maker:
 
     def _road(self, sort: str, key: str) -> str:
         """Return the name of a road; the same key always has the same name."""
-        if (sort, key) not in self._roads:
+        if (sort, key) not in self._road_names:
             draws = Draws(self._seed, self._number, "road", sort, key)
-            taken = {*self.streets, *self._roads.values()}
+            taken = {*self.streets, *self._road_names.values()}
             name = ""
             while not name or name in taken:
                 name = f"{coined_name(self._town.language, draws)}{draws.choice(self._words['roads'][sort])}"
-            self._roads[sort, key] = name
-        return self._roads[sort, key]
+            self._road_names[sort, key] = name
+        return self._road_names[sort, key]
 
     def _ways(self) -> Iterator[JsonObject]:
         """Yield rows of ways: drives and walks from every centre to the landmarks, and walks to the centre's places of the sorts in STEEP."""
@@ -513,10 +499,10 @@ class Maker:
             steps = draws.between(40, 220) if sort == "steps" else 0
             yield row | {"duration_min": metres // _WALK_M + 1, "steps": steps}
 
-    def _states(self) -> Iterator[JsonObject]:
+    def _roads(self) -> Iterator[JsonObject]:
         """Yield the traffic state of each road: one in five roads on ways is closed, one in seven slow; streets are clear."""
         words = self._words
-        for road in (*self._roads.values(), *self.streets):
+        for road in (*self._road_names.values(), *self.streets):
             draws = Draws(self._seed, self._number, "state", road)
             share = draws.below(100) if road not in self.streets else 100
             state = "closed" if share < 20 else "slow" if share < 34 else "clear"  # noqa: PLR2004  of a hundred

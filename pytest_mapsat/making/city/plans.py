@@ -10,7 +10,8 @@ from datetime import date, timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
-from pytest_mapsat.making.worlds import Draws, coined_name, package_data
+from pytest_mapsat.formats import package_data
+from pytest_mapsat.making.worlds import Draws, coined_name
 from pytest_mapsat.model import JsonObject
 
 from .places import CM, YEAR, Centre, City, MadeUpWorld, Sort, Trait, clock, metres_between, timetable, trait_of

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 from pydantic import StringConstraints
 
-from pytest_mapsat.formats import PlacedNoun, add_files, parse_yaml, read_nouns
-from pytest_mapsat.making.worlds import BuildRequest, Draws, package_data
+from pytest_mapsat.formats import PlacedNoun, add_files, package_data, parse_yaml, read_nouns
+from pytest_mapsat.making.worlds import BuildRequest, Draws
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,

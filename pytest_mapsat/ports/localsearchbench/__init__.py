@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pytest_mapsat.formats import package_data
 from pytest_mapsat.interpreter import cached
 from pytest_mapsat.metrics import (
     Given,
@@ -30,7 +31,6 @@ from pytest_mapsat.model import (
     Bound,
     Case,
     ExpectedTool,
-    Metric,
     Output,
     Step,
     any_true,
@@ -38,7 +38,7 @@ from pytest_mapsat.model import (
     shown,
     values_at,
 )
-from pytest_mapsat.ports import packaged_data
+from pytest_mapsat.ports import packaged_metrics
 from pytest_mapsat.sandbox import holds_evidence, hop_calls, id_text, returned_rows
 from pytest_mapsat.suite import Remark, Suite
 
@@ -47,29 +47,7 @@ if TYPE_CHECKING:
     from pytest_mapsat.reading import Document, Span
 
 
-_METRICS = (
-    Metric(name="local_correct", title="every asked and hard requirement, and no id of its own", headline=True),
-    Metric(name="local_complete", title="hops that are answered"),
-    Metric(name="local_faithful", title="claims that the results support"),
-    Metric(name="local_fluent", title="fluency, by a model judge"),
-    Metric(name="local_safe", title="safety, by a model judge"),
-    Metric(name="local_calls", title="calls of tools", unit="calls", earned=False, gated=False),
-    Metric(name="local_rounds", title="turns of the model", unit="rounds", earned=False, gated=False),
-    # Those that are not earned do not apply without a call, or without a dependent hop, however the episode ended.
-    Metric(name="local_relevant", title="action relevance: calls that serve a hop", earned=False),
-    Metric(name="local_evidence", title="evidence sufficiency: hops whose evidence was returned"),
-    Metric(name="local_causal", title="causal coherence: dependent hops that ask for what was found", earned=False),
-    Metric(name="local_efficient", title="search efficiency: hops with evidence for each call", earned=False),
-    *(
-        Metric(name=f"local_fails_{name}", title=f"failures: {title}", earned=False, gated=False)
-        for name, title in (
-            ("calls", "calls repeated, refused or none"),
-            ("plan", "hops never asked for as planned"),
-            ("query", "queries that miss the evidence"),
-            ("noise", "all was found, and the answer is wrong"),
-        )
-    ),
-)
+_METRICS = packaged_metrics(__package__)
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 #: Words that tell nothing of a thing by themselves.
 _EMPTY = frozenset(["a", "also", "an", "and", "are", "as", "at", "both", "by", "for", "has", "have", "in", "is", "it", "its", "of", "on", "or", "that", "the", "there", "this", "to", "which", "with", "的", "是", "在", "和", "与", "有"])  # fmt: skip
@@ -390,7 +368,7 @@ def label_qualities(case: Case, context: JudgedDialogue) -> Iterator[tuple[Obser
     from pytest_mapsat.judges import Finding, Observed  # noqa: PLC0415 (only where a suite asks for them)
 
     language = "zh" if case.language.startswith("zh") else "en"
-    for name, texts in packaged_data(__package__, "words.yaml")["qualities"].items():
+    for name, texts in package_data(__package__, "words.yaml")["qualities"].items():
         text = texts[language]
         observed = Observed(id=f"{QUALITY}:{name}", kind=QUALITY, text=text)
         yield observed, Finding(None, "the quality of words is judged by a model only", text)

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from pytest_mapsat.formats import content_digest, limits, parse_json, printable, read_bytes, shown_path
+from pytest_mapsat.formats import content_digest, limits, package_data, parse_json, printable, read_bytes, shown_path
 from pytest_mapsat.model import (
     Case,
     EpisodeDefaults,
@@ -38,7 +38,6 @@ from pytest_mapsat.ports import (
     files_of,
     imported_manifest,
     json_records,
-    packaged_data,
     source_error,
     validated,
     write_suite,
@@ -50,7 +49,7 @@ _HINT = "name a file, or a folder with *.json, *.jsonl or *.parquet"
 #: What git keeps in the place of a large file, which the published repository holds.
 _POINTER = b"version https://git-lfs"
 #: What a task has under one of several names, as the table and the loader of the benchmark know them; how a key is compared.
-_DATA = packaged_data(__package__, "words.yaml")
+_DATA = package_data(__package__, "words.yaml")
 NAMES: Mapping[str, Sequence[str]] = _DATA["names"]
 _STRINGS = "category subcategory description address district business_area landmark business_hours price_range phone mobile email"
 _FIGURES = "avg_price rating review_count latitude longitude delivery_range delivery_fee min_order_amount"

@@ -11,9 +11,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pytest_mapsat.formats import package_data
 from pytest_mapsat.making import TOWNS, BuildRequest, Draws, Town, coined_name, town
 from pytest_mapsat.model import JsonObject, UsageError
-from pytest_mapsat.ports import packaged_data
 from pytest_mapsat.suite import write_bytes, write_rows
 
 #: The most merchants of a town.
@@ -22,17 +22,6 @@ _TOWNS, _EACH = 9, 3000
 _CHAINS = 12
 #: How often, in percent: a firm of a chain, a description that promises too much, other hours at weekends, a pair of twins among 20 merchants.
 _OF_CHAIN, _PROMISING, _SPLIT, _TWINS = 4, 5, 12, 50
-#: When places open and close, hours after midnight, each from the first to the last.
-_HOURS = {
-    "early": ((6, 7), (14, 19)),
-    "early_late": ((6, 8), (21, 24)),
-    "day": ((9, 10), (17, 20)),
-    "long": ((9, 11), (20, 22)),
-    "late": ((10, 12), (21, 26)),
-    "evening": ((13, 18), (22, 24)),
-    "night": ((12, 17), (24, 28)),
-    "always": ((0, 0), (24, 24)),
-}
 #: The categories whose merchants may deliver, by their place in the file of a language: dining, shopping, healthcare.
 _DELIVERS = (0, 2, 4)
 
@@ -96,7 +85,7 @@ def _words(languages: Sequence[str]) -> Iterator[JsonObject]:
 
 def _data(language: str) -> Any:
     """Return the words and categories of a language from its YAML file."""
-    return packaged_data(__package__, f"merchants_{language}.yaml")
+    return package_data(__package__, f"merchants_{language}.yaml")
 
 
 @cache
@@ -215,7 +204,8 @@ def _rating(draws: Draws) -> float:
 
 def _hours(data: Any, kind: MerchantSort, draws: Draws) -> str:
     """Return opening hours as text: around the clock, the same every day, or other hours at weekends."""
-    opens, closes = (draws.between(*ends) for ends in _HOURS[kind.words["hours"]])
+    ranges = package_data(__package__, "words.yaml")["hours"][kind.words["hours"]]
+    opens, closes = (draws.between(*ends) for ends in ranges)
     if kind.words["hours"] == "always":
         return f"{data['days']['all']}0:00-24:00"
     half = 30 * draws.below(2)

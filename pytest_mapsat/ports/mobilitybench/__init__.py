@@ -21,7 +21,6 @@ from pytest_mapsat.model import (
     ExpectedTool,
     Json,
     JsonObject,
-    Metric,
     Step,
     Tool,
     all_true,
@@ -31,22 +30,10 @@ from pytest_mapsat.model import (
     tool_name,
     values_of,
 )
+from pytest_mapsat.ports import packaged_metrics
 from pytest_mapsat.sandbox import argument_problems
 
-_METRICS = (
-    # What a broken episode has earned depends on what the case asks for, so the metric set itself says it.
-    Metric(name="mobility_id", title="intent detection", earned=False),
-    Metric(name="mobility_ie", title="information extraction", earned=False),
-    Metric(name="mobility_dec_p", title="task decomposition: expected steps taken", earned=False),
-    Metric(name="mobility_dec_r", title="task decomposition: steps taken that are expected", earned=False),
-    Metric(name="mobility_ts_p", title="tool selection: expected tools called", earned=False),
-    Metric(name="mobility_ts_r", title="tool selection: called tools that are expected", earned=False),
-    Metric(name="mobility_sc", title="schema compliance", earned=False),
-    Metric(name="mobility_dr", title="delivery rate", earned=False),
-    Metric(name="mobility_fpr", title="final pass rate", earned=False, headline=True),
-    Metric(name="mobility_it", title="input tokens", earned=False, unit="tokens", gated=False),
-    Metric(name="mobility_ot", title="output tokens", earned=False, unit="tokens", gated=False),
-)
+_METRICS = packaged_metrics(__package__)
 #: The id of the explicit requirement that says whether what was asked for is there at all.
 DELIVER = "deliver"
 #: The constraint whose list has an order; every other list is a set.

@@ -13,12 +13,11 @@ from itertools import count
 from pathlib import Path
 from typing import IO
 
-from pytest_mapsat.formats import content_digest, printable, replacing
+from pytest_mapsat.formats import content_digest, package_data, printable, replacing
 from pytest_mapsat.model import Case, EpisodeDefaults, Json, JsonObject, Recording, SuiteManifest, Tool
 from pytest_mapsat.ports import (
     files_of,
     imported_manifest,
-    packaged_data,
     packaged_tools,
     source_error,
     table_records,
@@ -49,7 +48,7 @@ _DESCRIPTION = (
     "MobilityBench (repository AMAP-ML/MobilityBench, no licence stated), imported from its published table; "
     "snapshot {snapshot}: {cases} cases, {recordings} recordings. The agent may not ask the user back."
 )
-_DATA = packaged_data(__package__, "words.yaml")
+_DATA = package_data(__package__, "words.yaml")
 _TABLES = ("data/datasets/*.csv", "datasets/*.csv", "data/*.csv", "*.csv")
 _HINT = "give the published table itself, such as data/datasets/sample_10.csv"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from pytest_mapsat.formats import package_data
 from pytest_mapsat.model import Json, JsonObject, distance_m, shown
-from pytest_mapsat.ports import objects, packaged_data, packaged_tools
+from pytest_mapsat.ports import objects, packaged_tools
 
 from .rows import (
     MODE_WORDS,
@@ -50,7 +51,7 @@ _ROADS = ("路", "街", "道", "高速", "巷", "胡同", "弄")
 _SHOPS = ("店", "馆", "行", "院", "场", "厅", "楼", "城", "中心", "公司", "公园", "超市", "站", "部", "所")
 _PARTS = tuple("省市区县镇乡村路街道")
 #: Words that end like names and are none.
-_DATA = packaged_data(__package__, "words.yaml")
+_DATA = package_data(__package__, "words.yaml")
 _NO_NAMES: Sequence[str] = _DATA["no_names"]
 _NOT_KNOWN: Sequence[str] = _DATA["not_known"]
 _DEGREES = re.compile(r"(?<!\d)(-?\d{1,2}(?:\.\d)?)(?:[℃度]?\s*[~～到至-]\s*(-?\d{1,2}(?:\.\d)?))?\s*[℃度]")

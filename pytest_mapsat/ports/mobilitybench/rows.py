@@ -9,9 +9,9 @@ from functools import cached_property
 from itertools import permutations
 from typing import NamedTuple
 
-from pytest_mapsat.formats import parse_literal
+from pytest_mapsat.formats import package_data, parse_literal
 from pytest_mapsat.model import Json, JsonObject, did_you_mean, digest, shown, tool_name
-from pytest_mapsat.ports import Record, objects, packaged_data, packaged_tools
+from pytest_mapsat.ports import Record, objects, packaged_tools
 from pytest_mapsat.reading import lexicon_of, read
 from pytest_mapsat.suite import ImportLog
 
@@ -21,7 +21,7 @@ CELL_CHARS = 32_767
 SLOT_CHARS = 200
 _ID_DIGITS = 12
 
-_DATA = packaged_data(__package__, "words.yaml")
+_DATA = package_data(__package__, "words.yaml")
 #: State or figure -> the words for it.
 States = Mapping[str, Sequence[str]]
 _TEXTS: Sequence[str] = _DATA["texts"]

@@ -19,20 +19,11 @@ from pytest_mapsat.metrics import (
     read_label,
     weighted_share,
 )
-from pytest_mapsat.model import OBSERVATION, STATE, Metric, Run, UsageError, reply_of, step_name
-from pytest_mapsat.ports import csv_text
+from pytest_mapsat.model import OBSERVATION, STATE, Run, UsageError, reply_of, step_name
+from pytest_mapsat.ports import csv_text, packaged_metrics
 from pytest_mapsat.reports import range_text
 
-PIPA_METRICS = (
-    Metric(name="pipa_s", title="state consistency"),
-    Metric(name="pipa_a", title="tool efficiency"),
-    Metric(name="pipa_o", title="observation alignment"),
-    Metric(name="pipa_p", title="policy alignment"),
-    Metric(name="pipa_r", title="task completion"),
-    Metric(name="pipa_avg", title="mean of the PIPA metrics", headline=True),
-    Metric(name="pipa_turns", title="agent replies", unit="replies", earned=False, gated=False),
-    Metric(name="pipa_steps", title="thoughts and calls in a reply", unit="steps", earned=False, gated=False),
-)
+PIPA_METRICS = packaged_metrics(__package__)
 #: What became of a call that failed. A miss is a gap in what was recorded, and no failure of the agent's.
 _FAILED = ("error", "refused")
 

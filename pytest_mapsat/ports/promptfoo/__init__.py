@@ -22,6 +22,7 @@ from pytest_mapsat.formats import (
     content_digest,
     limits,
     located_json,
+    package_data,
     parse_yaml,
     printable,
     read_bytes,
@@ -51,20 +52,8 @@ _MARKS = re.compile(r"[!-/:-@\[-^`{-~]")
 _CHECK: TypeAdapter[Any] = TypeAdapter(Check)
 #: Types that a model decides in promptfoo; here a requirement in words, without a check, which a judge with a model reads.
 _IN_WORDS = ("llm-rubric", "g-eval", "model-graded-closedqa", "trajectory:goal-success")
-_CODE = "runs code of the configuration: write it as a check in Python (@mapsat.check)"
-_LIKENESS = "measures likeness: name the words that must be there, or let a model read the reply (llm-rubric)"
-_FIGURE = "is a ceiling of a run here: --mapsat-fail-under='cost<=0.5' or 'seconds<=30'"
-_WHY = {
-    **dict.fromkeys(("javascript", "python", "ruby", "webhook"), _CODE),
-    **dict.fromkeys(
-        ("similar", "levenshtein", "rouge-n", "bleu", "gleu", "meteor", "f-score", "perplexity", "perplexity-score"),
-        _LIKENESS,
-    ),
-    **dict.fromkeys(("cost", "latency"), _FIGURE),
-    **dict.fromkeys(("select-best", "max-score"), "compares providers: use mapsat compare"),
-    "human": "is decided by people: use mapsat review",
-    "assert-set": "is a set of assertions: write them out",
-}
+_DATA = package_data(__package__, "words.yaml")
+_WHY: Mapping[str, str] = {sort: why for why, sorts in _DATA["why"] for sort in sorts}
 
 
 class RefusedError(Exception):
@@ -230,10 +219,6 @@ _CHECKS: Mapping[str, Callable[[Json], JsonObject]] = {
 
 FORMAT = "promptfoo"
 _NAMES = tuple(f"promptfooconfig.{ending}" for ending in ("yaml", "yml", "json"))
-#: Keys of a configuration that say how promptfoo runs.
-_PROMPTFOOS = frozenset(
-    ["providers", "targets", "redteam", "evaluateOptions", "nunjucksFilters", "derivedMetrics", "extensions", "tracing"]
-)
 #: The most cases that a configuration may multiply to.
 _MOST = 10_000
 #: How often a variable may stand in another one.
@@ -243,8 +228,6 @@ _TEMPLATE = re.compile(r"\{\{((?:(?!\{\{|\}\}).)*)\}\}", re.DOTALL)
 #: Characters that one text may come to with its variables.
 _MOST_FILLED = 2_000_000
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
-#: What a prefix of a cell of ``__expected`` means, where it is no type.
-_PREFIXES = {"fn": "javascript", "eval": "javascript", "file": "javascript", "grade": "llm-rubric"}
 
 
 class _Test(NamedTuple):
@@ -338,7 +321,7 @@ class _Config:
 
     def cases(self) -> Iterator[Case]:
         """Yield a case for each test with each prompt, and note what cannot be carried over."""
-        for key in sorted(self._data.keys() & _PROMPTFOOS):
+        for key in sorted(self._data.keys() & set(_DATA["own"])):
             message = f"{key}: belongs to promptfoo; an agent is named by --mapsat-agent"
             self._log.note("ignored", self._at(key), message, leaves=key)
         prompts = list(self._prompts())
@@ -584,7 +567,7 @@ def _expected(text: str) -> JsonObject:
         bare = text in ("is-json", "not-is-json")
         return {"type": text, "value": None} if bare else {"type": "equals", "value": text}
     threshold = {} if match[2] is None else {"threshold": float(match[2])}
-    return {"type": _PREFIXES.get(match[1], match[1]), "value": match[3], **threshold}
+    return {"type": _DATA["prefixes"].get(match[1], match[1]), "value": match[3], **threshold}
 
 
 def _chat(text: str, label: str) -> _Prompt:

@@ -8,7 +8,8 @@ from typing import Any, TypedDict
 
 from pytest_mapsat.judges import Call, Episode, Finding, matching
 from pytest_mapsat.metrics import LabelReading, Measure, MetricInput, MetricSet, between, not_applicable, product
-from pytest_mapsat.model import Case, Json, JsonObject, Metric, same, shown
+from pytest_mapsat.model import Case, Json, JsonObject, same, shown
+from pytest_mapsat.ports import packaged_metrics
 from pytest_mapsat.sandbox import Refused, SandboxFactory, State
 
 from .airline import AirlineWorld
@@ -120,15 +121,7 @@ PARTS = {
     "COMMUNICATE": "communicate",
     "NL_ASSERTION": "nl",
 }
-_METRICS = (
-    # What a broken episode earns depends on the parts of its task, so the metric set decides it, not the core.
-    Metric(name="tau_reward", title="reward: the product of what the task's basis names", earned=False, headline=True),
-    Metric(name="tau_db", title="the databases end as after the reference actions", earned=False),
-    Metric(name="tau_env", title="what must hold at the end holds", earned=False),
-    Metric(name="tau_action", title="every reference action is called", earned=False),
-    Metric(name="tau_communicate", title="everything is said that must be said", earned=False),
-    Metric(name="tau_nl", title="what a judge is asked holds", earned=False),
-)
+_METRICS = packaged_metrics(__package__)
 
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date as day
 from datetime import timedelta
 from typing import Annotated, Literal
@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from pytest_mapsat.formats import package_data
 from pytest_mapsat.model import Json, JsonObject
 from pytest_mapsat.sandbox import Refused, Row
 
@@ -57,12 +58,6 @@ Flights = Annotated[
 _BAG, _INSURANCE = 50, 30
 _RESERVATIONS = ("HATHAT", "HATHAU", "HATHAV")
 _CERTIFICATES = ("certificate_3221322", "certificate_3221323", "certificate_3221324")
-_CITIES = {
-    "ATL": "Atlanta", "BOS": "Boston", "CLT": "Charlotte", "DEN": "Denver", "DFW": "Dallas", "DTW": "Detroit", "EWR": "Newark",
-    "IAH": "Houston", "JFK": "New York", "LAS": "Las Vegas", "LAX": "Los Angeles", "LGA": "LaGuardia", "MCO": "Orlando",
-    "MIA": "Miami", "MSP": "Minneapolis", "ORD": "Chicago", "PHL": "Philadelphia", "PHX": "Phoenix", "SEA": "Seattle",
-    "SFO": "San Francisco",
-}  # fmt: skip
 
 
 class AirlineWorld(Calculating):
@@ -95,7 +90,8 @@ class AirlineWorld(Calculating):
     @tool()
     def list_all_airports(self) -> list[dict[str, str]]:
         """List all airports with their cities."""
-        return [{"iata": code, "city": city} for code, city in _CITIES.items()]
+        cities: Mapping[str, str] = package_data(__package__, "words.yaml")["cities"]
+        return [{"iata": code, "city": city} for code, city in cities.items()]
 
     @tool()
     def search_direct_flight(self, origin: Airport, destination: Airport, date: Date) -> list[JsonObject]:

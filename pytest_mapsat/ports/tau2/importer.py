@@ -19,6 +19,7 @@ from pytest_mapsat.formats import (
     json_elements,
     limits,
     located_json,
+    package_data,
     parse_json,
     printable,
     read_bytes,
@@ -286,27 +287,13 @@ def read_tasks(path: Path, log: ImportLog) -> Iterator[tuple[TauTask, str]]:
             yield task, f"{name}:{line}"
 
 
-#: "You" and its forms, with what the user says instead; longer phrases are tried first.
-_FIRST_PERSON = (
-    (r"\byou are\b", "I am"),
-    (r"\byou're\b", "I'm"),
-    (r"\byou were\b", "I was"),
-    (
-        r"\b(to|for|with|from|about|of|let|give|gives|gave|tell|tells|told|send|sends|sent|help|helps|show|shows|offer|offers|charge|charged) you\b",
-        r"\1 me",
-    ),
-    (r"\byourself\b", "myself"),
-    (r"\byours\b", "mine"),
-    (r"\byour\b", "my"),
-    (r"\byou\b", "I"),
-)
-_IDENTITY = ("name", "zip", "user id", "email", "e-mail", "phone number", "who you are", "identity", "verify", "identify", "confirmation number", "reservation", "order", "date of birth")  # fmt: skip
+_DATA = package_data(__package__, "words.yaml")
 _LONGEST = 20_000
 
 
 def first_person(text: str) -> str:
     """Return the user's instructions in the first person: "You want your money back." as "I want my money back."."""
-    for pattern, spoken in _FIRST_PERSON:
+    for pattern, spoken in _DATA["first_person"]:
 
         def as_said(match: re.Match[str], spoken: str = spoken) -> str:
             """Return the replacement of a matched phrase, capitalized where the phrase is."""
@@ -359,7 +346,7 @@ def answers(task: TauTask, facts: Mapping[str, ToolFacts], calls: Sequence[Actio
     if isinstance(scenario, Instructions):
         for words in (scenario.known_info, scenario.unknown_info):
             if words and words.strip():
-                yield {"asked": list(_IDENTITY), "say": first_person(words).strip()[:_LONGEST]}
+                yield {"asked": list(_DATA["identity"]), "say": first_person(words).strip()[:_LONGEST]}
 
 
 def _distinctive(call: Action) -> list[str]:

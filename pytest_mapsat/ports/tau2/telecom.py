@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import count
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from pytest_mapsat.formats import package_data
 from pytest_mapsat.model import Json, JsonObject
-from pytest_mapsat.ports import packaged_data
 from pytest_mapsat.sandbox import Refused, Row, State
 
 from .world import TauDesk, acts, fold, looks, overlaid, tool
 
-_DATA = packaged_data(__package__, "telecom.yaml")
+_DATA = package_data(__package__, "telecom.yaml")
 #: A phone as it is where nothing else is published.
 DEVICE: JsonObject = _DATA["device"]
 _APN: JsonObject = DEVICE["active_apn_settings"]
@@ -40,7 +40,7 @@ def _on(value: object) -> str:
     return "ON" if value else "OFF"
 
 
-def _prepared(name: str, text: str, *, search: bool = True, **columns: Json) -> Callable[[Phone], str]:
+def _setup(name: str, about: str, columns: Mapping[str, Json], *, search: bool = True) -> Callable[[Phone], str]:
     """Return a setup tool that sets columns of the phone, looks for a network where ``search`` is true, and shows the status bar."""
 
     def prepare(self: Phone) -> str:
@@ -51,8 +51,19 @@ def _prepared(name: str, text: str, *, search: bool = True, **columns: Json) -> 
             self.search()
         return self.bar()
 
-    prepare.__name__, prepare.__doc__ = name, text
+    prepare.__name__, prepare.__doc__ = name, about
     return tool(by="world")(prepare)
+
+
+def _switch(name: str, about: str, asked: Sequence[str], title: str, column: str) -> Callable[[Phone], str]:
+    """Return a tool of the user that switches a setting of the phone on or off."""
+
+    def toggle(self: Phone) -> str:
+        """Switch the setting, and return its new state and the status bar."""
+        return self._toggle(title, column)
+
+    toggle.__name__, toggle.__doc__ = name, about
+    return acts(*asked)(toggle)
 
 
 class Phone(TauDesk):
@@ -229,21 +240,6 @@ class Phone(TauDesk):
         self.search()
         return self._with_status_bar("The SIM card is in its place.")
 
-    @acts("mobile data on", "toggle mobile data", "turn on mobile data", "switch on mobile data")
-    def toggle_data(self) -> str:
-        """Turn mobile data on or off."""
-        return self._toggle("Mobile Data", "data_enabled")
-
-    @acts("turn on data roaming", "enable data roaming", "turn on roaming on your phone")
-    def toggle_roaming(self) -> str:
-        """Turn data roaming on or off."""
-        return self._toggle("Data Roaming", "roaming_enabled")
-
-    @acts("turn off data saver", "disable data saver")
-    def toggle_data_saver_mode(self) -> str:
-        """Turn Data Saver on or off; on, mobile data is slower."""
-        return self._toggle("Data Saver Mode", "data_saver_mode")
-
     @acts("set network mode", "change network mode", "change the network mode")
     def set_network_mode_preference(self, mode: Mode) -> str:
         """Choose which networks the phone prefers."""
@@ -274,11 +270,6 @@ class Phone(TauDesk):
         on = not self.device["wifi_enabled"]
         self.set(wifi_enabled=on, **({} if on else _NO_WIFI))
         return self._with_status_bar(f"Wi-Fi is now {_on(on)}.")
-
-    @acts("turn off wi-fi calling", "turn off wifi calling", "disable wi-fi calling", "disable wifi calling")
-    def toggle_wifi_calling(self) -> str:
-        """Turn calls over Wi-Fi on or off."""
-        return self._toggle("Wi-Fi Calling", "wifi_calling_enabled")
 
     @acts("connect to your vpn")
     def connect_vpn(self) -> str:
@@ -365,18 +356,6 @@ class Phone(TauDesk):
         """Turn airplane mode off."""
         return self.airplane(on=False)
 
-    unseat_sim_card = _prepared("unseat_sim_card", "Take the SIM card out.", sim_card_missing=True)
-    turn_data_on = _prepared("turn_data_on", "Turn mobile data on.", search=False, data_enabled=True)
-    turn_data_off = _prepared("turn_data_off", "Turn mobile data off.", data_enabled=False)
-    turn_roaming_on = _prepared("turn_roaming_on", "Turn data roaming on.", roaming_enabled=True)
-    turn_roaming_off = _prepared("turn_roaming_off", "Turn data roaming off.", roaming_enabled=False)
-    turn_data_saver_mode_on = _prepared(
-        "turn_data_saver_mode_on", "Turn Data Saver on.", search=False, data_saver_mode=True
-    )
-    turn_data_saver_mode_off = _prepared(
-        "turn_data_saver_mode_off", "Turn Data Saver off.", search=False, data_saver_mode=False
-    )
-
     @tool(by="world")
     def lock_sim_card(self, mode: Literal["pin", "puk"]) -> str:
         """Lock the SIM card."""
@@ -415,8 +394,6 @@ class Phone(TauDesk):
     def remove_app_permission(self, app_name: App, permission: Permission) -> str:
         """Keep an app from something."""
         return self._permit(app_name, permission.lower(), granted=False)
-
-    simulate_network_search = _prepared("simulate_network_search", "Look for a network again.")
 
     # -- what a task asserts
 
@@ -520,6 +497,11 @@ class Phone(TauDesk):
         configured = device["active_apn_settings"]["mmsc_url"] is not None
         return bool(configured and permissions.get("storage") and permissions.get("sms"))
 
+
+for _name, _entry in _DATA["setups"].items():
+    setattr(Phone, _name, _setup(_name, **_entry))
+for _name, _entry in _DATA["switches"].items():
+    setattr(Phone, _name, _switch(_name, **_entry))
 
 CustomerId = Annotated[str, Field(description="such as 'C1001'")]
 LineId = Annotated[str, Field(description="such as 'L1001'")]

@@ -18,20 +18,14 @@ from pytest_mapsat.metrics import (
     share_of,
     weighted_share,
 )
-from pytest_mapsat.model import Json, JsonObject, Metric, canonical_json, fold
+from pytest_mapsat.model import Json, JsonObject, canonical_json, fold
+from pytest_mapsat.ports import packaged_metrics
 
 #: The id of the requirement that compares the orders at the end.
 ORDERS = "orders"
 #: The ids of rubrics begin with this; a number follows.
 RUBRIC = "rubric-"
-_METRICS = (
-    Metric(name="vita_orders", title="orders of the reference"),
-    Metric(name="vita_rubrics", title="rubrics that hold"),
-    Metric(name="vita_reward", title="reward: every rubric holds", headline=True),
-    Metric(name="vita_memory", title="true preferences that the memory gave", earned=False, gated=False),
-    Metric(name="vita_fails_tools", title="failures: by tools", earned=False, gated=False),
-    Metric(name="vita_fails_preferences", title="failures: by preferences", earned=False, gated=False),
-)
+_METRICS = packaged_metrics(__package__)
 
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Given]:

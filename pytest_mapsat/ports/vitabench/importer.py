@@ -16,7 +16,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pytest_mapsat.formats import content_digest, limits, printable
+from pytest_mapsat.formats import content_digest, limits, package_data, printable
 from pytest_mapsat.model import (
     Case,
     EpisodeDefaults,
@@ -36,7 +36,6 @@ from pytest_mapsat.ports import (
     imported_manifest,
     json_records,
     objects,
-    packaged_data,
     packaged_tools,
     safe_name,
     validated,
@@ -58,7 +57,7 @@ _HINT = (
     "name the repository, data/vita/domains or a folder in it, tasks.json, tasks_en.json, or a file with a task a line"
 )
 _FORMATS = {"1.0": "vitabench", "2.0": "vitabench2"}
-_DATA = packaged_data(__package__, "words.yaml")
+_DATA = package_data(__package__, "words.yaml")
 Tables = Mapping[str, Sequence[JsonObject]]
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 

@@ -11,17 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from pytest_mapsat import Refused
+from pytest_mapsat.formats import package_data
 from pytest_mapsat.model import Json, JsonObject, did_you_mean, shown
-from pytest_mapsat.ports import SourcePart, packaged_data
+from pytest_mapsat.ports import SourcePart
 from pytest_mapsat.sandbox import State, Table
 
 from . import choice, new_forms, standing
 from .world import TASK, WORLDS, day_of, moment_of, world_named
 
-_DATA = packaged_data(__package__, "words.yaml")
+_DATA = package_data(__package__, "words.yaml")
 #: kind of order -> where an environment has what can be ordered, and the name of its ids.
 KINDS: Mapping[str, Sequence[str]] = _DATA["kinds"]
 #: The names of the domains in the source and its translations.
@@ -127,65 +128,34 @@ class Weather(TaskPart):
     humidity: Shown = 0
 
 
-class ShopOffer(TaskPart):
-    """A product that a shop offers."""
-
-    product_id: Id
-    price: Annotated[Number, Field(ge=0)]
-    name: str = ""
-    store_id: str = ""
-    store_name: str = ""
-    shop_id: str = ""
-    tags: Words = ()
-    attributes: Words = ()
-    quantity: Annotated[int, BeforeValidator(_amount), Field(ge=0)] = 0
-    date: Day = ""
-    room_type: str = ""
-    ticket_type: str = ""
-    seat_type: str = ""
-    platform: str = ""
+#: The sorts of columns in ``words.yaml``: type and default.
+_SORTS: Mapping[str, tuple[Any, Any]] = {
+    "text": (str, ""),
+    "shown": (Shown, 0),
+    "place": (MaybePlace, None),
+    "words": (Words, ()),
+    "day": (Day, ""),
+    "flag": (bool, False),
+    "amount": (Number, 0),
+    "id": (Id, ...),
+    "price": (Annotated[Number, Field(ge=0)], ...),
+    "stock": (Annotated[int, BeforeValidator(_amount), Field(ge=0)], 0),
+}
 
 
-class Shop(TaskPart):
+def _columns(name: str) -> Any:
+    """Return a base class with the columns that ``words.yaml`` lists under a name."""
+    fields: dict[str, Any] = {column: _SORTS[sort] for column, sort in _DATA[name].items()}
+    return create_model(name, __base__=TaskPart, **fields)
+
+
+class ShopOffer(_columns("offer")):  # type: ignore[misc]
+    """A product that a shop offers: the columns ``offer`` of ``words.yaml``."""
+
+
+class Shop(_columns("shop")):  # type: ignore[misc]
     """A store, shop, hotel, attraction, flight, train or taxi service, with its offers."""
 
-    store_id: str = ""
-    name: str = ""
-    shop_id: str = ""
-    shop_name: str = ""
-    hotel_id: str = ""
-    hotel_name: str = ""
-    attraction_id: str = ""
-    attraction_name: str = ""
-    flight_id: str = ""
-    flight_number: str = ""
-    train_id: str = ""
-    train_number: str = ""
-    taxi_id: str = ""
-    category: str = ""
-    score: Shown = 0
-    star_rating: Shown = 0
-    description: str = ""
-    opening_hours: str = ""
-    ticket_price: Shown = 0
-    location: MaybePlace = None
-    departure_city: str = ""
-    arrival_city: str = ""
-    departure_airport_location: MaybePlace = None
-    arrival_airport_location: MaybePlace = None
-    departure_station_location: MaybePlace = None
-    arrival_station_location: MaybePlace = None
-    departure_location: MaybePlace = None
-    arrival_location: MaybePlace = None
-    departure_time: str = ""
-    arrival_time: str = ""
-    platform: str = ""
-    estimated_duration: str = ""
-    estimated_price: Shown = 0
-    tags: Words = ()
-    enable_book: bool = False
-    book_price: Number = 0
-    enable_reservation: bool = False
     products: tuple[JsonObject, ...] = ()
     #: The source's labels, which no row gets. A taxi's type has the same form of name and is among them.
     labels: Mapping[str, str] = Field(default_factory=dict)

@@ -706,29 +706,15 @@ class Ota(VitaWorld):
         columns = {"products": products, "total_price": total, "status": status, "update_time": self.now}
         return self._order_seen(self._tables["orders"].change(order_id, **columns))
 
-    # The same methods for each kind, under their published names.
-    pay_hotel_order = partialmethod(_pay_order, "hotel")
-    pay_attraction_order = partialmethod(_pay_order, "attraction")
-    pay_flight_order = partialmethod(_pay_order, "flight")
-    pay_train_order = partialmethod(_pay_order, "train")
-    pay_taxi_order = partialmethod(_pay_order, "taxi")
-    search_hotel_order = partialmethod(_search_orders, "hotel")
-    search_attraction_order = partialmethod(_search_orders, "attraction")
-    search_flight_order = partialmethod(_search_orders, "flight")
-    search_train_order = partialmethod(_search_orders, "train")
-    search_taxi_order = partialmethod(_search_orders, "taxi")
-    get_hotel_order_detail = partialmethod(_detail, "hotel")
-    get_attraction_order_detail = partialmethod(_detail, "attraction")
-    get_flight_order_detail = partialmethod(_detail, "flight")
-    get_train_order_detail = partialmethod(_detail, "train")
-    get_taxi_order_detail = partialmethod(_detail, "taxi")
-    cancel_hotel_order = partialmethod(_cancel_and_restock, "hotel")
-    cancel_attraction_order = partialmethod(_cancel_and_restock, "attraction")
-    cancel_flight_order = partialmethod(_cancel_and_restock, "flight")
-    cancel_train_order = partialmethod(_cancel_and_restock, "train")
-    cancel_taxi_order = partialmethod(_cancel_and_restock, "taxi")
-    modify_flight_order = partialmethod(_move, "flight")
-    modify_train_order = partialmethod(_move, "train")
+
+# The same methods for each kind, under their published names.
+for _kind in ("hotel", "attraction", "flight", "train", "taxi"):
+    setattr(Ota, f"pay_{_kind}_order", partialmethod(_pay_order, _kind))
+    setattr(Ota, f"search_{_kind}_order", partialmethod(Ota._search_orders, _kind))  # noqa: SLF001  ours
+    setattr(Ota, f"get_{_kind}_order_detail", partialmethod(_detail, _kind))
+    setattr(Ota, f"cancel_{_kind}_order", partialmethod(Ota._cancel_and_restock, _kind))  # noqa: SLF001  ours
+for _kind in ("flight", "train"):
+    setattr(Ota, f"modify_{_kind}_order", partialmethod(Ota._move, _kind))  # noqa: SLF001  ours
 
 
 def _is_in(city: str, text: str) -> bool:
