@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pytest_mapsat.model import After, Event, Json, RowChange, Step, Tool, tool_name
+from pytest_mapsat.model import After, Event, Json, Step, tool_name
 
 from .state import net_changes
 
@@ -19,9 +19,14 @@ class EventSandbox:
     """A sandbox in which the events of a case happen. A call is answered first, then come the events after it.
 
     Other sandboxes around it hand it on as their attribute ``events``.
+
+    Attributes:
+        tools: the suite's tools by name.
+        setup: the changes made to rows while the sandbox was made.
     """
 
     def __init__(self, sandbox: PythonSandbox, events: Sequence[Event]) -> None:
+        self.tools, self.setup = sandbox.tools, sandbox.setup
         self._sandbox = sandbox
         self._waiting = dict(enumerate(events, 1))
         self._answered: Counter[str] = Counter()
@@ -32,16 +37,6 @@ class EventSandbox:
     def events(self) -> EventSandbox:
         """Return the sandbox itself."""
         return self
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """Return the suite's tools by name."""
-        return self._sandbox.tools
-
-    @property
-    def setup(self) -> tuple[RowChange, ...]:
-        """Return the rows changed during the creation of the sandbox."""
-        return self._sandbox.setup
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
         """Answer a call of agent or user; then let the events after it happen."""

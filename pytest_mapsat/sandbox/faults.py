@@ -44,21 +44,18 @@ class FaultySandbox:
     Attributes:
         tools: the tools by name.
         setup: the changes made to rows while the other sandbox was made.
+        events: the events of the other sandbox, which come after its calls; None if it has none.
         pausing: whether a late answer is being waited for, as the case has it.
     """
 
     def __init__(self, case: Case, inner: Sandbox, anew: Callable[[], Sandbox]) -> None:
         self.tools, self.setup = inner.tools, inner.setup
+        self.events: Any = getattr(inner, "events", None)
         self._faults = case.world.faults
         self._inner = inner
         self._anew = anew
         self._calls: Counter[str] = Counter()
         self.pausing = False
-
-    @property
-    def events(self) -> Any:
-        """Return the events of the other sandbox, which come after its calls; None if it has none."""
-        return getattr(self._inner, "events", None)
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> SandboxAnswer:
         """Answer a call; an agent's mistake gives an error answer, never an exception."""

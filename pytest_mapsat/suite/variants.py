@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
@@ -23,6 +22,7 @@ from pytest_mapsat.model import (
     Clarification,
     FaultError,
     MannerName,
+    Noun,
     RunOptions,
     Tool,
     ToolFault,
@@ -49,13 +49,13 @@ class Variant(NamedTuple):
         ending: end of the id, behind the case's own and two hyphens. Example: ``search_poi-timeout``
         attribute: attribute that the variant gets. Example: ``fault``
         value: its value, the last word of which names the kind of variant. Example: ``search_poi timeout``
-        change: makes the case's variant, but for id and attributes.
+        parts: the parts of the variant that differ from those of its case, but for id and attributes.
     """
 
     ending: str
     attribute: str
     value: str
-    change: Callable[[Case], Case]
+    parts: Mapping[str, Noun]
 
     def id_of(self, case_id: str) -> str:
         """Return the id of a case's variant; one that would be too long ends in a digest."""
@@ -64,7 +64,7 @@ class Variant(NamedTuple):
 
     def case(self, case: Case) -> Case:
         """Return the variant of a case."""
-        return self.change(case).model_copy(update=self._header(case))
+        return case.model_copy(update={**self.parts, **self._header(case)})
 
     def entry(self, entry: CaseEntry) -> CaseEntry:
         """Return the entry of the variant of a case's entry."""
@@ -132,18 +132,12 @@ def _faults(case: Case, tools: Mapping[str, Tool], errors: Iterable[FaultError])
     calls = (call.tool for turn in case.truth.oracle for call in turn.calls)
     names = dict.fromkeys((*calls, *(expected.name for expected in case.truth.tools)))
     own = {fault.tool for fault in case.world.faults}
-    for name in (name for name in names if name in tools and name not in own):
-        for error in (error for error in errors if error in ERRORS_OF[tools[name].effect]):
-            change = partial(_failing, ToolFault(tool=name, error=error))
-            yield Variant(f"{name}-{error}", "fault", f"{name} {error}", change)
-
-
-def _failing(fault: ToolFault, case: Case) -> Case:
-    """Return a case with a further fault."""
-    world = case.world.model_copy(update={"faults": (*case.world.faults, fault)})
     most = case.episode.calls
     episode = case.episode if most is None else case.episode.model_copy(update={"calls": most + 1})
-    return case.model_copy(update={"world": world, "episode": episode})
+    for name in (name for name in names if name in tools and name not in own):
+        for error in (error for error in errors if error in ERRORS_OF[tools[name].effect]):
+            world = case.world.model_copy(update={"faults": (*case.world.faults, ToolFault(tool=name, error=error))})
+            yield Variant(f"{name}-{error}", "fault", f"{name} {error}", {"world": world, "episode": episode})
 
 
 def _manners(case: Case, names: Iterable[MannerName]) -> Iterator[Variant]:
@@ -157,9 +151,5 @@ def _manners(case: Case, names: Iterable[MannerName]) -> Iterator[Variant]:
         with suppress(ValidationError):  # it contradicts the script: the case is none for this manner
             varied = UserScript.model_validate({**user.to_json(), "manner": [manner]})
             if name != "wrong_figure" or says_figures(varied, case.language):
-                yield Variant(name, "manner", name, partial(_with_user, varied))
-
-
-def _with_user(user: UserScript, case: Case) -> Case:
-    """Return the case with another user."""
-    return case.model_copy(update={"truth": case.truth.model_copy(update={"user": user})})
+                truth = case.truth.model_copy(update={"user": varied})
+                yield Variant(name, "manner", name, {"truth": truth})
