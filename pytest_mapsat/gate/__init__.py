@@ -15,5 +15,6 @@ from .rules import EACH_CASE as EACH_CASE
 from .rules import Ceiling as Ceiling
 from .rules import Drop as Drop
 from .rules import Threshold as Threshold
+from .rules import gated as gated
 from .rules import parse_drops as parse_drops
 from .rules import parse_thresholds as parse_thresholds

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, islice, permutations
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from pytest_mapsat.metrics import PASS_RATE, by_key
@@ -278,13 +279,8 @@ def _drop_result(drop: Drop, column: Column, chance: float, trials: Trials) -> R
     error = _error(column)
     seen = None if error is None else max((_ALARM + _POWER) * error, drop.most + _POWER * error)
     needed = _trials_for(drop, error, trials)
-    verb, why = {
-        "passed": ("did not fall", ""),
-        "failed": ("fell", ""),
-        "inconclusive": ("fell", ", which may be chance")
-        if beyond
-        else ("may have fallen", ", as labels are undecided"),
-    }[outcome]
+    doubt = ("fell", ", which may be chance") if beyond else ("may have fallen", ", as labels are undecided")
+    verb, why = {"passed": ("did not fall", ""), "failed": ("fell", "")}.get(outcome, doubt)
     likely = "" if trials.certain else f"; {odds(chance)}"
     return _rule_result(
         drop,
@@ -466,15 +462,11 @@ def false_alarms(sides: Sequence[Side], drops: Sequence[Drop]) -> JsonObject:
     Raises:
         UsageError: there are too few runs, or they are not of one agent and one kind.
     """
-    first = sides[0]
+    first, agent_of = sides[0], attrgetter("manifest.agent", "manifest.agent_source", "build")
     for run in sides[1:]:
         if unlike := likeness(first, run).all:
             raise UsageError(f"these are not runs of one kind: {difference_text(unlike[0])}")
-        if (first.manifest.agent, first.manifest.agent_source, first.build) != (
-            run.manifest.agent,
-            run.manifest.agent_source,
-            run.build,
-        ):
+        if agent_of(first) != agent_of(run):
             agents = f"{first.manifest.agent} and {run.manifest.agent}"
             raise UsageError(f"these are not runs of one agent: {agents}, or its source or build differs")
     orders = list(islice(permutations(sides, 2) if len(sides) > 1 else _halves(first), _MOST_PAIRS))

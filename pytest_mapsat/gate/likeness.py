@@ -342,13 +342,9 @@ def _kind(request: RunRequest) -> dict[str, str]:
 
 def _text(value: object) -> str:
     """Return the value of a setting in words."""
-    return (
-        ",".join(map(str, value))
-        if isinstance(value, list)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _marks(what: str, marks: Mapping[str, str]) -> dict[str, str]:

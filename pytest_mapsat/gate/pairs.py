@@ -81,9 +81,8 @@ class CasePair:
         ends = [self.values(metric, most=most) for most in (False, True)]
         if any(not baseline or not new for baseline, new in ends):
             return None
-        least, most = sorted(
-            mean(new) - mean(baseline) for baseline, new in ends
-        )  # equal ends may differ in the last bit
+        # Equal ends may differ in the last bit.
+        least, most = sorted(mean(new) - mean(baseline) for baseline, new in ends)
         return least, most
 
     def values(self, metric: str, *, most: bool) -> tuple[Sequence[float], Sequence[float]]:
@@ -357,21 +356,13 @@ def changed_cases(
     """Return the cases that changed, starting with cases that got worse; among these, cases that now fail are first."""
     changes = [change for pair in pairs if (change := _change(pair, metrics, baseline_rule, new_rule)) is not None]
     first = metrics[0] if metrics else PASS_RATE
-    changes.sort(
-        key=lambda pair_change: (
-            _ORDER.index(pair_change.direction),
-            not pair_change.flipped,
-            _fall(pair_change, first),
-            pair_change.id,
-        )
-    )
-    return tuple(changes)
 
+    def order(change: CaseChange) -> tuple[int, bool, float, str]:
+        """Return the sort key of a change; among those that flipped, the upper bound of the first metric that fell most comes first."""
+        before, after = (side.metrics.get(first, (0.0, 0.0)) for side in (change.baseline, change.new))
+        return _ORDER.index(change.direction), not change.flipped, after[1] - before[1], change.id
 
-def _fall(change: CaseChange, metric: str) -> float:
-    """Return the movement of a metric's upper bound; negative if the bound fell."""
-    before, after = (side.metrics.get(metric, (0.0, 0.0)) for side in (change.baseline, change.new))
-    return after[1] - before[1]
+    return tuple(sorted(changes, key=order))
 
 
 def _change(pair: CasePair, metrics: Sequence[str], baseline_rule: str, new_rule: str) -> CaseChange | None:

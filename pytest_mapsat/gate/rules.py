@@ -238,9 +238,8 @@ def _named(
     domain, dot, metric = left.rpartition(".")
     if dot and not domain:
         raise UsageError(f"{option}: {shown(left)} names no domain before the dot")
-    if metric not in {
-        declared.name for declared in metrics
-    }:  # a metric of others may be called as one of ours is in plain words
+    # A metric of others may be called as one of ours is in plain words.
+    if metric not in {declared.name for declared in metrics}:
         metric = {declared.plain: declared.name for declared in reversed((*metrics, PASSED))}.get(metric, metric)
     if metric not in (*gated(metrics), *further) and not (of_trials and _OF_TRIALS.fullmatch(metric)):
         raise UsageError(f"{option}: {_no_metric(metric, metrics, further)}")

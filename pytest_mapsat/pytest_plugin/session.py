@@ -157,9 +157,7 @@ class MapsatSession:
         # The code of any other agent is elsewhere: that its files here are the same says nothing of it.
         build = self.settings.request.agent_build
         if digest and spec != "fixture" and names_own_code(spec):
-            build = (
-                f"{build} of source {digest}" if build else digest
-            )  # a version that was told may be told of two sources
+            build = f"{build} of source {digest}" if build else digest  # one version may be told of two sources
         return self.settings.with_request(agent_source=digest, agent_build=build)
 
     # -- what fixtures ask for -------------------------------------------------------------
@@ -416,19 +414,23 @@ class MapsatSession:
                     raise OptimisedError
             except MapsatError as error:
                 raise pytest.UsageError(str(error)) from None
-        self._check_contexts(session.items)
-        self._refuse_faults(session.items)
+        self._refuse_unplayable(session.items)
 
-    def _refuse_faults(self, items: list[pytest.Item]) -> None:
-        """Refuse a run before the first episode if the faults of a case cannot reach its agent. Raises pytest.UsageError."""
-        recorded = self._source is not None and self._source.kind != "agent"
+    def _refuse_unplayable(self, items: list[pytest.Item]) -> None:
+        """Refuse a run before the first episode if a case cannot fill the agent's context, or its faults cannot reach the agent. Raises pytest.UsageError."""
+        source = self._source
+        recorded = source is not None and source.kind != "agent"
+        asking = source if source is not None and source.kind == "agent" and source.wants_context else None
         for item in items:
             param = param_or_none(item)
-            if param is None or not (recorded or self._acts_elsewhere(item, param.suite)):
+            unreached = param is not None and (recorded or self._acts_elsewhere(item, param.suite))
+            if param is None or not (asking or unreached):
                 continue
             with suppress(SuiteError):  # the case itself fails
                 case = param.suite.load(param.entry)
-                if case.world.faults:
+                if asking and (why := asking.unplayable(context_of(case.visible))):
+                    raise pytest.UsageError(f"agent {asking.spec!r}, case {case.id}: {why}")
+                if unreached and case.world.faults:
                     why = "recorded dialogues are as they are" if recorded else "the agent acts on an environment"
                     raise pytest.UsageError(
                         f"case {case.id}: {why}, which no fault of world.faults or --mapsat-faults reaches"
@@ -439,17 +441,6 @@ class MapsatSession:
         service = getattr(self._source, "file", None)
         given = "mapsat_environment" in getattr(item, "fixturenames", ())
         return given or bool(suite.manifest.environment or getattr(service, "environment", None))
-
-    def _check_contexts(self, items: list[pytest.Item]) -> None:
-        """Refuse a run before the first episode if a case cannot fill the agent's context. Raises pytest.UsageError."""
-        source = self._source
-        if source is None or source.kind != "agent" or not source.wants_context:
-            return
-        for param in filter(None, map(param_or_none, items)):
-            with suppress(SuiteError):  # the case itself fails
-                case = param.suite.load(param.entry)
-                if why := source.unplayable(context_of(case.visible)):
-                    raise pytest.UsageError(f"agent {source.spec!r}, case {case.id}: {why}")
 
     # -- the end ---------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pytest_mapsat import __version__
 from pytest_mapsat.formats import shown_path, starts_of
-from pytest_mapsat.gate import Coverage, Side, builds_named, compare, decide, likeness, recoveries
-from pytest_mapsat.metrics import PASS_RATE, group, summarise, within_scale
+from pytest_mapsat.gate import Coverage, Side, builds_named, compare, decide, gated, likeness, recoveries
+from pytest_mapsat.metrics import group, summarise, within_scale
 from pytest_mapsat.model import (
     MSB_METRICS,
     VARIANT_OF,
@@ -93,6 +93,8 @@ def assemble(
         for baseline in (() if coverage.shard else baselines)
     ]
     shares = {metric.name for metric in metrics if metric.gated}
+    # Variants are compared by the first metric that can have a threshold, headlines before others; else by the pass rate.
+    by_rank = sorted(metrics, key=lambda metric: not metric.headline)
     groups = {
         dimension: {name: within_scale(summary, shares) for name, summary in summaries.items()}
         for dimension, summaries in group(cards).items()
@@ -103,7 +105,7 @@ def assemble(
         cases=tuple(cards),
         summary=within_scale(summarise(cards, users=True), shares),
         groups=groups,
-        variants=recoveries(cards, _first(metrics)) if any(VARIANT_OF in card.attributes for card in cards) else {},
+        variants=recoveries(cards, gated(by_rank)[0]) if any(VARIANT_OF in card.attributes for card in cards) else {},
         comparison=comparisons[0] if comparisons else None,
         anchor=comparisons[1] if len(comparisons) > 1 else None,
         gate=decide(
@@ -122,12 +124,6 @@ def assemble(
         timing=timing,
         starts=starts_of(cards),
     )
-
-
-def _first(metrics: Sequence[Metric]) -> str:
-    """Return the metric by which variants are compared: the first that can have a threshold, headlines before others; else the pass rate."""
-    gated = [metric for metric in metrics if metric.gated]
-    return min(gated, key=lambda metric: not metric.headline).name if gated else PASS_RATE
 
 
 def _uncertified(suites: Sequence[Suite], manifest: RunManifest) -> tuple[str, ...]:

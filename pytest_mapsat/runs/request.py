@@ -123,14 +123,10 @@ def source_digest(spec: str, agent: object, others: Iterable[Path] = ()) -> str:
     module = sys.modules.get(kind) or sys.modules.get(getattr(agent, "__module__", None) or type(agent).__module__)
     if kind == "cmd" or kind in SERVICE_SCHEMES:
         own = list(map(Path, getattr(agent, "files", ())))  # the rest of its code is elsewhere
+    elif kind == "recorded":
+        own = [Path(rest)]
     else:
-        own = (
-            [Path(rest)]
-            if kind == "recorded"
-            else _files_unloaded(kind)
-            if agent is None and rest
-            else _files_of(module)
-        )
+        own = _files_unloaded(kind) if agent is None and rest else _files_of(module)
     files = sorted({*others, *own})
     sha = hashlib.sha256()
     read = 0
@@ -294,9 +290,8 @@ def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mappi
 
 def _refuse_unknown_domain(option: str, rule: Threshold | Ceiling | Drop, suites: Sequence[Suite]) -> None:
     """Raise UsageError for a rule's domain that no case has; for a rule in the ini file only if the domain looks like a typo."""
-    declared = {
-        domain for suite in suites for domain in suite.manifest.domains
-    }  # also those of a file that cannot be read
+    # Also those of a file that cannot be read.
+    declared = {domain for suite in suites for domain in suite.manifest.domains}
     domains = sorted(declared.union(*(entry.domains for suite in suites for entry in suite.readable())))
     hint = did_you_mean(rule.domain, domains)
     if rule.domain not in domains and (hint or rule.origin == "command line"):

@@ -252,14 +252,10 @@ def accept(new: Path, anchor: Path) -> None:
     refuse_journal(new)
     run = read_run(new, keep=without_turns, dialogues=False)
     side = Side.of(run)
-    options, lost = run.manifest.options, side.lost_cases
-    if partial := run.manifest.unfinished or (
-        f"{len(lost)} cases are lost"
-        if lost
-        else f"part of the suite ran ({', '.join(run.manifest.partial)})"
-        if run.manifest.partial and not options.sample
-        else ""
-    ):
+    lost = f"{len(side.lost_cases)} cases are lost" if side.lost_cases else ""
+    whole = bool(run.manifest.options.sample) or not run.manifest.partial
+    part = "" if whole else f"part of the suite ran ({', '.join(run.manifest.partial)})"
+    if partial := run.manifest.unfinished or lost or part:
         raise UsageError(f"{shown_path(new)}: {partial}: only a whole run can be accepted")
     cards = tuple(card.model_copy(update={"timing": EpisodeTiming()}) for card in side.cards)
     reduced_card = {"cases": cards, "timing": RunTiming(), "comparison": None, "anchor": None, "starts": {}}
