@@ -46,8 +46,8 @@ _ENDINGS = (".json", ".jsonl", ".jsonl.gz", ".parquet")
 _HINT = "name a file, or a folder with *.json, *.jsonl or *.parquet"
 #: What git keeps in the place of a large file, which the published repository holds.
 _POINTER = b"version https://git-lfs"
-#: What a task has under one of several names, as the table and the loader of the benchmark know them; how a key is compared.
 _DATA = package_data(__package__, "words.yaml")
+#: What a task has under one of several names, as the table and the loader of the benchmark know them; how a key is compared.
 NAMES: Mapping[str, Sequence[str]] = _DATA["names"]
 _STRINGS = "category subcategory description address district business_area landmark business_hours price_range phone mobile email"
 _FIGURES = "avg_price rating review_count latitude longitude delivery_range delivery_fee min_order_amount"
