@@ -516,13 +516,9 @@ def build_from_logs(
         for tool in _tools(log.places.values(), profiles):
             write_tool(suite / "tools" / f"{tool.name}.yaml", tool)
         manifest = SuiteManifest(
-            name="logs",
-            version="1",
-            license="LicenseRef-own-logs",
+            **package_data(__package__, "keys.yaml")["manifest"],
             schema_version=SUITE_SCHEMA,
-            coordinates="wgs84",
             currency=currency_of(_money(log.places.values())),
-            description="Cases out of logs of behaviour.",
         )
         write_manifest(suite / "suite.yaml", manifest)
         report.odd = dict(sorted(log.oddities.counts.items()))

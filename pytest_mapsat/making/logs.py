@@ -23,8 +23,8 @@ from pytest_mapsat.sandbox import point_of
 EVENTS, PLACES, USERS = "events*.jsonl", "places.jsonl", "users.jsonl"
 EventType = Literal["search", "filter", "view", "navigate", "order", "say"]
 TYPES: tuple[EventType, ...] = ("search", "filter", "view", "navigate", "order", "say")
-#: Names that logs of others have for a field, each under the one that the docs give.
 _KEYS = package_data(__package__, "keys.yaml")
+#: Names that logs of others have for a field, each under the one that the docs give.
 _NAMES: Mapping[str, Sequence[str]] = _KEYS["fields"]
 _PLACE_NAMES: Mapping[str, Sequence[str]] = _KEYS["place_fields"]
 #: What an event of a type must have besides.

@@ -28,8 +28,8 @@ from .evidence import tells_of_user
 
 #: How far from the recorded point a call may ask, metres, and how alike its words must be where they are the same without generic ones.
 _WITHIN_M, _NEAR = 200, 0.6
-#: Words that say nothing of what is looked for.
 _KEYS = package_data(__package__, "keys.yaml")
+#: Words that say nothing of what is looked for.
 _GENERIC: Sequence[str] = _KEYS["generic"]
 _LON, _LAT = ("longitude", "lng", "lon"), ("latitude", "lat")
 #: Words in the name of a parameter that steers a search and limits nothing that a reply rests on.

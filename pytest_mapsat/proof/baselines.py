@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations, islice, product
+from itertools import combinations, islice, pairwise, product
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -58,12 +58,7 @@ from .oracles import play_oracle
 BASELINES = ("silent", "constant", "first", "surface", "profile", "oracle")
 METRICS = ("ecr", "iisr", "ar", "ifs", "ts", "ses")
 #: The metrics in which a baseline is to score higher than the one before it: what is asked parts surface from silence, what is hidden the others.
-_STEPS = {
-    ("constant", "first"): ("ecr", "ar"),
-    ("first", "surface"): ("ecr", "ar"),
-    ("surface", "profile"): ("iisr", "ar"),
-    ("profile", "oracle"): ("iisr", "ar"),
-}
+_STEPS = dict(zip(pairwise(BASELINES[1:]), (("ecr", "ar"),) * 2 + (("iisr", "ar"),) * 2, strict=True))
 _MOST_NAMED, _MOST_VALUES = 5, 24
 #: What the columns are called where pytest sums up a run.
 LEGEND = ", ".join(
@@ -407,8 +402,8 @@ def _plain(text: str) -> str:
 
 # -- the dialogues of the baselines that know a part of the truth ----------------------------------------------------------
 
-#: Sentences of figures, in English and in Chinese, by role.
 _SENTENCES = package_data(__package__, "sentences.yaml")
+#: Sentences of figures, in English and in Chinese, by role.
 _FIGURES: Mapping[str | None, Sequence[str]] = _SENTENCES["figures"]
 #: How long a way is and how long it takes, by the way of travelling.
 _TIMES: Mapping[str, Sequence[str]] = _SENTENCES["times"]

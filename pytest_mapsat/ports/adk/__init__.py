@@ -301,10 +301,12 @@ class _Evalsets:
         called = [[{"tool": call.name, "arguments": call.args} for call in turn.calls] for turn in turns]
         replies = [turn.final_response.text for turn in turns]
         oracle = [{"calls": calls_of_turn, "say": words} for calls_of_turn, words in zip(called, replies, strict=True)]
+        # Each later message of the user, with the keywords of the reply that asks for it.
+        answers = [{"asked": _asked_for(turn), "say": then.user_content.text} for turn, then in pairwise(turns)]
         truth: JsonObject = {
             "requirements": requirements,
             "tools": list(_expected(calls)),
-            "user": {"answers": list(_answers(turns)), "leaves": True},
+            "user": {"answers": answers, "leaves": True},
             "oracle": oracle if all(replies) else [],
             "clarification": {"max_turns": len(turns) - 1},
         }
@@ -385,12 +387,6 @@ def _asked_for(turn: Invocation) -> list[str]:
     words = turn.final_response.text or " ".join(str(value) for call in turn.calls for value in call.args.values())
     sentences = re.split(r"(?<=[.!?？。！])\s*", words)
     return telling_words(sentence for sentence in sentences if re.search(r"[?？]|\b[Pp]lease\b", sentence))
-
-
-def _answers(turns: Sequence[Invocation]) -> Iterator[JsonObject]:
-    """Yield each later message of the scripted user with the keywords of the reply that asks for it."""
-    for before, turn in pairwise(turns):
-        yield {"asked": _asked_for(before), "say": turn.user_content.text}
 
 
 def _calls_requirement(calls: Sequence[ExpectedCall], match: str) -> JsonObject:

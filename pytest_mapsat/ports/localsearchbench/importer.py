@@ -19,10 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from pytest_mapsat.formats import content_digest, limits, package_data, parse_json, printable, read_bytes, shown_path
 from pytest_mapsat.model import (
     Case,
-    EpisodeDefaults,
     Json,
     JsonObject,
-    JudgeTerms,
     Problem,
     SuiteError,
     SuiteManifest,
@@ -48,8 +46,8 @@ _ENDINGS = (".json", ".jsonl", ".jsonl.gz", ".parquet")
 _HINT = "name a file, or a folder with *.json, *.jsonl or *.parquet"
 #: What git keeps in the place of a large file, which the published repository holds.
 _POINTER = b"version https://git-lfs"
-#: What a task has under one of several names, as the table and the loader of the benchmark know them; how a key is compared.
 _DATA = package_data(__package__, "words.yaml")
+#: What a task has under one of several names, as the table and the loader of the benchmark know them; how a key is compared.
 NAMES: Mapping[str, Sequence[str]] = _DATA["names"]
 _STRINGS = "category subcategory description address district business_area landmark business_hours price_range phone mobile email"
 _FIGURES = "avg_price rating review_count latitude longitude delivery_range delivery_fee min_order_amount"
@@ -177,8 +175,6 @@ _CHINESE = re.compile("[\u4e00-\u9fff]")
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,80}")
 _LEVEL = re.compile(r"L[1-5]", re.IGNORECASE)
 _BOXED = re.compile(r"\\boxed\{([^{}]{1,1000})\}")
-_ABOUT = "Errands in a town: several searches for merchants, and an answer that rests on what they returned."
-_TOLD = "Answer in one message and ask nothing back. Recommend only merchants that your searches returned."
 #: Names are looked for in reference answers from so many characters on, by whether they are Chinese.
 _SHORTEST = {True: 2, False: 4}
 
@@ -378,12 +374,8 @@ class _SourceImport:
             FORMAT,
             digest([content_digest(path) for path in self._paths], 12),
             language=languages.most_common(1)[0][0],
-            instructions=_TOLD,
-            metrics=("local",),
-            success="local_correct",
-            asserted=("asked", "hard"),
-            episode=EpisodeDefaults(calls=max(_CALLS, *(len(case.truth.tools) for case in cases)), user="silent"),
-            judge=JudgeTerms(about=_ABOUT),
+            **_DATA["manifest"],
+            episode={"calls": max(_CALLS, *(len(case.truth.tools) for case in cases)), "user": "silent"},
             description=f"LocalSearchBench, imported: {len(cases)} tasks, {len(self._merchants):,} merchants.",
         )
 

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from pytest_mapsat.metrics import Given, MetricInput, MetricSet, between, not_applicable, share_of
-from pytest_mapsat.model import Metric, fold
+from pytest_mapsat.model import fold
+from pytest_mapsat.ports import packaged_metrics
 
-_METRICS = (
-    Metric(name="clarify_useful", title="questions that reveal a need / questions", headline=True, earned=False),
-    Metric(name="clarify_done", title="useful questions / those that the policy expects", gated=False),
-)
+_METRICS = packaged_metrics(__package__)
 
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Given]:

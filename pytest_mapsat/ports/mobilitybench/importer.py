@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from pytest_mapsat.formats import content_digest, package_data, printable, replacing
-from pytest_mapsat.model import Case, EpisodeDefaults, Json, JsonObject, Recording, SuiteManifest, Tool
+from pytest_mapsat.model import Case, Json, JsonObject, Recording, Tool
 from pytest_mapsat.ports import (
     files_of,
     imported_manifest,
@@ -44,10 +44,6 @@ from .rows import (
 )
 
 FORMAT = "mobilitybench"
-_DESCRIPTION = (
-    "MobilityBench (repository AMAP-ML/MobilityBench, no licence stated), imported from its published table; "
-    "snapshot {snapshot}: {cases} cases, {recordings} recordings. The agent may not ask the user back."
-)
 _DATA = package_data(__package__, "words.yaml")
 _TABLES = ("data/datasets/*.csv", "datasets/*.csv", "data/*.csv", "*.csv")
 _HINT = "give the published table itself, such as data/datasets/sample_10.csv"
@@ -84,8 +80,9 @@ def _build(table: Path, folder: Path) -> ImportReport:
     if not kept:
         raise log.nothing(table, "holds no row")
     log.note("assumption", "time", "times stand without an offset in the source; +08:00 is added, China's one zone")
-    manifest = _manifest(content_digest(table)[:12], len(kept), by_tool.total())
-    tools = packaged_tools(__package__)
+    snapshot, recorded, tools = content_digest(table)[:12], by_tool.total(), packaged_tools(__package__)
+    about = _DATA["description"].format(snapshot=snapshot, cases=len(kept), recordings=recorded)
+    manifest = imported_manifest(FORMAT, snapshot, **_DATA["manifest"], description=about)
     write_suite(folder, manifest, tools.values())
     return log.report(folder, FORMAT, cases=len(kept), tools=len(tools), by_tool=by_tool)
 
@@ -144,25 +141,6 @@ def _remark(row: MobilityRow, log: ImportLog) -> None:
         elif call.result is None:
             message = f"no column has what {call.tool} returned; the expected call will miss"
             log.note("no_recording", place, message)
-
-
-def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
-    """Return the manifest of the suite."""
-    return imported_manifest(
-        FORMAT,
-        snapshot,
-        license="unknown",
-        coordinates="gcj02",
-        language="zh",
-        domains=_DATA["domains"],
-        metrics=("mobility",),
-        success="mobility_fpr",
-        asserted=("asked", "facts", "hard", "policies"),
-        episode=EpisodeDefaults(user="silent"),
-        misses="agent",  # 3.1.4 of the paper
-        vocabulary={"means.transit": _DATA["other_means"]},
-        description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, recordings=recordings),
-    )
 
 
 # -- a row as a case

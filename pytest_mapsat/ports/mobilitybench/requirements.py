@@ -50,8 +50,8 @@ _DISTRICTS = tuple("区县旗市")
 _ROADS = ("路", "街", "道", "高速", "巷", "胡同", "弄")
 _SHOPS = ("店", "馆", "行", "院", "场", "厅", "楼", "城", "中心", "公司", "公园", "超市", "站", "部", "所")
 _PARTS = tuple("省市区县镇乡村路街道")
-#: Words that end like names and are none.
 _DATA = package_data(__package__, "words.yaml")
+#: Words that end like names and are none.
 _NO_NAMES: Sequence[str] = _DATA["no_names"]
 _NOT_KNOWN: Sequence[str] = _DATA["not_known"]
 _DEGREES = re.compile(r"(?<!\d)(-?\d{1,2}(?:\.\d)?)(?:[℃度]?\s*[~～到至-]\s*(-?\d{1,2}(?:\.\d)?))?\s*[℃度]")

@@ -203,10 +203,8 @@ _CHECKS: Mapping[str, Callable[[Json], JsonObject]] = {
     "equals": _equals,
     "contains": lambda value: _contains(_text(value)),
     "icontains": lambda value: _contains(_text(value), any_case=True),
-    "contains-all": _several("all", any_case=False),
-    "icontains-all": _several("all", any_case=True),
-    "contains-any": _several("any", any_case=False),
-    "icontains-any": _several("any", any_case=True),
+    **{f"contains-{which}": _several(which, any_case=False) for which in ("all", "any")},
+    **{f"icontains-{which}": _several(which, any_case=True) for which in ("all", "any")},
     "starts-with": lambda value: _matches(rf"\A{_literal(_text(value))}"),
     "ends-with": lambda value: _matches(rf"{_literal(_text(value))}\z"),
     "regex": _regex,
@@ -432,7 +430,8 @@ class _Config:
 
     def _test(self, test: JsonObject, place: str, path: Sequence[str | int] = ()) -> Iterator[_Test]:
         """Yield a test once for each combination of its variables that have several values; note a test that is refused."""
-        merged = _merged(self._default, test)
+        own = {**_object(self._default.get("vars")), **_object(test.get("vars"))}
+        merged = {**self._default, **test, "vars": own}  # assertions are not merged here
         options = _object(merged.get("options"))
         if options.get("transform") or options.get("postprocess"):
             self._refuse("tests", place, "the test transforms the output before its assertions")
@@ -543,11 +542,6 @@ class _Config:
 def _object(value: Json) -> JsonObject:
     """Return an object unchanged; empty for any other value."""
     return value if isinstance(value, dict) else {}
-
-
-def _merged(default: JsonObject, test: JsonObject) -> JsonObject:
-    """Return a test with the defaults that it does not set itself; assertions are not merged here."""
-    return {**default, **test, "vars": {**_object(default.get("vars")), **_object(test.get("vars"))}}
 
 
 def _of_row(cells: dict[str, str]) -> JsonObject:

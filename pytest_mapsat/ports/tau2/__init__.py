@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Any, TypedDict
 
+from pytest_mapsat.formats import package_data
 from pytest_mapsat.judges import Call, Episode, Finding, matching
 from pytest_mapsat.metrics import LabelReading, Measure, MetricInput, MetricSet, between, not_applicable, product
 from pytest_mapsat.model import Case, Json, JsonObject, same, shown
@@ -114,13 +115,7 @@ def assertion_holds(state: State, domain: str, function: str, arguments: Mapping
 
 
 #: Each part of a reward, with how the ids of its requirements begin.
-PARTS = {
-    "DB": "db",
-    "ENV_ASSERTION": "env",
-    "ACTION": "action",
-    "COMMUNICATE": "communicate",
-    "NL_ASSERTION": "nl",
-}
+PARTS: Mapping[str, str] = package_data(__package__, "words.yaml")["parts"]
 _METRICS = packaged_metrics(__package__)
 
 

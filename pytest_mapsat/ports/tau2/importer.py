@@ -28,7 +28,6 @@ from pytest_mapsat.formats import (
 )
 from pytest_mapsat.model import (
     Case,
-    EpisodeDefaults,
     Json,
     JsonObject,
     MapsatError,
@@ -676,10 +675,6 @@ def _planned(actions: Sequence[Action]) -> list[JsonObject]:
 
 
 FORMAT = "tau2"
-_DESCRIPTION = (
-    "The domain {name} of tau2-bench (repository sierra-research/tau2-bench, MIT), imported from its published files: {cases} tasks. "
-    "The world is pytest-mapsat's own."
-)
 
 
 def import_tau2(src: Path, dest: Path) -> ImportReport:
@@ -742,17 +737,11 @@ def _manifest(domain: Domain, cases: Sequence[Case]) -> SuiteManifest:
     return imported_manifest(
         f"{FORMAT}-{name}",
         content_digest(domain.folder / "tasks.json")[:12],
-        license="MIT",
-        currency="USD",
-        arguments="strict",
+        **_DATA["manifest"],
         domains={key: words for key, words in domains.items() if key in used},
         instructions=domain.policy,
-        metrics=("tau",),
-        success="tau_reward",
-        asserted=("success",),
-        episode=EpisodeDefaults(max_turns=100),
         sandbox={OPTION: name},
-        description=_DESCRIPTION.format(name=name, cases=len(cases)),
+        description=_DATA["description"].format(name=name, cases=len(cases)),
     )
 
 

@@ -123,11 +123,7 @@ class Phone(TauDesk):
     def check_network_status(self) -> JsonObject:
         """Look at the connections of the phone: airplane mode, SIM card, signal, network, mobile data, roaming and Wi-Fi."""
         device = self.device
-        shown = (
-            "airplane_mode", "network_connection_status", "network_signal_strength", "network_technology_connected", "data_enabled",
-            "roaming_enabled", "wifi_enabled", "wifi_connected", "wifi_ssid",
-        )  # fmt: skip
-        return {"sim_card_status": self._sim(), **{name: device[name] for name in shown}}
+        return {"sim_card_status": self._sim(), **{name: device[name] for name in _DATA["status"]}}
 
     @looks("network mode preference", "preferred network mode")
     def check_network_mode_preference(self) -> str:
@@ -309,12 +305,7 @@ class Phone(TauDesk):
         return f"Success. {app_name} {'may' if granted else 'may not'} use {permission}."
 
     @acts(
-        "reboot your phone",
-        "reboot the phone",
-        "reboot your device",
-        "restart your phone",
-        "restart the phone",
-        "restart your device",
+        *(f"{word} {phone}" for word in ("reboot", "restart") for phone in ("your phone", "the phone", "your device"))
     )
     def reboot_device(self) -> str:
         """Restart the phone. APN settings that wait to be reset are reset."""
@@ -522,13 +513,7 @@ class TelecomWorld(Phone):
         self.settle()
 
     now = f"{TODAY}T12:08:00"
-    keys = {  # noqa: RUF012
-        "plans": "plan_id",
-        "customers": "customer_id",
-        "lines": "line_id",
-        "bills": "bill_id",
-        "devices": "device_id",
-    }
+    keys = {f"{noun}s": f"{noun}_id" for noun in ("plan", "customer", "line", "bill", "device")}  # noqa: RUF012
 
     @classmethod
     def tables(cls, database: JsonObject, user_database: JsonObject) -> dict[str, list[JsonObject]]:

@@ -19,13 +19,10 @@ from pydantic import Field
 from pytest_mapsat.formats import content_digest, limits, package_data, printable
 from pytest_mapsat.model import (
     Case,
-    EpisodeDefaults,
     Json,
     JsonObject,
-    JudgeTerms,
     SuiteManifest,
     Tool,
-    Window,
     did_you_mean,
     digest,
 )
@@ -47,15 +44,6 @@ from . import ORDERS, RUBRIC
 from .tasks import Id, OrdersReference, TaskPart, VitaEnvironment, VitaScenario, VitaTask, tables_of
 from .world import TABLES, day_of, moment_of
 
-#: Where tasks stand, the published layout first.
-_PATTERNS = (
-    ("data/vita/domains/*/tasks*.json", "vita/domains/*/tasks*.json", "domains/*/tasks*.json"),
-    ("*/tasks*.json", "tasks*.json"),
-    ("*.jsonl", "*.jsonl.gz", "*.json"),
-)
-_HINT = (
-    "name the repository, data/vita/domains or a folder in it, tasks.json, tasks_en.json, or a file with a task a line"
-)
 _FORMATS = {"1.0": "vitabench", "2.0": "vitabench2"}
 _DATA = package_data(__package__, "words.yaml")
 Tables = Mapping[str, Sequence[JsonObject]]
@@ -64,7 +52,9 @@ _CHINESE = re.compile("[\u4e00-\u9fff]")
 
 def _task_files(src: Path) -> list[Path]:
     """Return the files of tasks at a path, the published layout first. Raises SuiteError where there are none."""
-    return files_of(src, *_PATTERNS, lacks="holds no tasks" if src.is_dir() else "is not there", hint=_HINT)
+    return files_of(
+        src, *_DATA["files"], lacks="holds no tasks" if src.is_dir() else "is not there", hint=_DATA["hint"]
+    )
 
 
 def import_vitabench(src: Path, dest: Path) -> ImportReport:
@@ -193,14 +183,9 @@ class Building:
             _FORMATS[self._version],
             digest([content_digest(path) for path in paths], 12),
             license="MIT" if self._version == "1.0" else None,
-            coordinates="gcj02",
             language=self._languages.most_common(1)[0][0],
             domains={name: _DATA["domains"][name] for name in sorted(self._domains)},
-            metrics=("vita",),
-            success="vita_reward",
-            asserted=("asked",),
-            episode=EpisodeDefaults(max_turns=50),
-            judge=JudgeTerms(window=Window(messages=10, overlap=2)),  # A.3.4 of the paper
+            **_DATA["manifest"],
             sandbox={"worlds": [f"vita-{name}" for name in sorted(self._domains)]},
             description=(
                 f"VitaBench {self._version} (meituan-longcat), imported: {self._counts['cases']} tasks; "
