@@ -12,7 +12,7 @@ from importlib.resources import files
 
 import yaml
 
-from pytest_mapsat.model import Case, Requirement, Step, Trajectory, Turn, same
+from pytest_mapsat.model import Case, Requirement, Step, Trajectory, same
 
 from .findings import Finding
 from .python_check import Decided
@@ -49,27 +49,22 @@ def with_fault_policies(case: Case, trajectory: Trajectory, decided: Decided | N
         findings += [(_STOP, _stopped(calls, lasting)), (_TOLD, _told(case, trajectory, lasting))]
     if trajectory.lacks_calls:
         findings = [(policy, Finding(None, trajectory.why_lacking)) for policy, _ in findings]
-    truth = case.truth.model_copy(
-        update={"requirements": (*case.truth.requirements, *(policy for policy, _ in findings))}
-    )
-    own = Decided({}) if decided is None else decided
+    requirements = (*case.truth.requirements, *(policy for policy, _ in findings))
+    truth = case.truth.model_copy(update={"requirements": requirements})
+    own = decided or Decided({})
     found = {policy.id: finding._replace(check=policy.id) for policy, finding in findings}
     return case.model_copy(update={"truth": truth}), own._replace(findings={**own.findings, **found})
 
 
 def _repeated(calls: Sequence[Step]) -> Finding:
     """Judge whether a write took effect again after its reply was lost; one that changes nothing further does not count."""
-    lost = [at for at, step in enumerate(calls) if step.fault == "lost_reply" and step.changed]
-    for at in lost:
-        for step in calls[at + 1 :]:
-            rows = {(change.table, change.id) for change in step.changed}
-            again = same(step.arguments, calls[at].arguments) or rows & {
-                (row.table, row.id) for row in calls[at].changed
-            }
-            if step.tool == calls[at].tool and rows and again:
-                return Finding(
-                    False, f"the reply to {step.tool} was lost, and the call was made again and changed rows again"
-                )
+    rows = [{(change.table, change.id) for change in step.changed} for step in calls]
+    lost = [at for at, step in enumerate(calls) if step.fault == "lost_reply" and rows[at]]
+    for at, later in ((one, other) for one in lost for other in range(one + 1, len(calls)) if rows[other]):
+        first, step = calls[at], calls[later]
+        if step.tool == first.tool and (same(step.arguments, first.arguments) or rows[at] & rows[later]):
+            why = f"the reply to {step.tool} was lost, and the call was made again and changed rows again"
+            return Finding(False, why)
     return Finding(True, "no lost write was made again" if lost else "no reply was lost", idle=not lost)
 
 
@@ -91,7 +86,9 @@ def _told(case: Case, trajectory: Trajectory, lasting: set[str]) -> Finding:
     if first is None:
         return Finding(True, "no call failed", idle=True)
     after = replies[first:]
-    if any(_left_out(turn, case) for turn in after):
+    # A right answer has a value there.
+    wanted = [name for name, value in case.truth.output.items() if value is not None]
+    if any((turn.output or {}).get(name, "") is None for turn in after for name in wanted):
         return Finding(True, "a value of the structured output is null")
     if not any(turn.text.strip() or turn.output for turn in after):
         return Finding(False, "no reply says anything after a call failed")
@@ -116,15 +113,6 @@ def _in_words(text: str, language: str) -> Finding:
 def _fails(step: Step, lasting: set[str]) -> bool:
     """Return whether a call was hit by a fault that lasts."""
     return step.kind == "call" and step.tool in lasting and step.fault in _NOTICED
-
-
-def _left_out(turn: Turn, case: Case) -> bool:
-    """Return whether a reply's structured output has null where that of a right answer has a value."""
-    return any(
-        name in (turn.output or {}) and (turn.output or {})[name] is None
-        for name, value in case.truth.output.items()
-        if value is not None
-    )
 
 
 @cache

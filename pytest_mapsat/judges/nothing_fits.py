@@ -39,7 +39,9 @@ def relaxed(case: Case, none: NothingFits, context: JudgedDialogue, labels: Sequ
     offers = [
         {name: label_of(need, offer) for name, need in needs.items()} for offer in _offers(needs.values(), context)
     ] or [before]
-    broken = [[name for name, label in offer.items() if _fails(label)] for offer in offers]
+    broken = [
+        [name for name, label in offer.items() if label.value is not None and label.value < 1] for offer in offers
+    ]
     both = {name for names in broken if len(names) > 1 for name in names}
     alone = {name for names in broken for name in names} - both
     still_open = {name for offer in offers for name, label in offer.items() if label.value is None}
@@ -60,11 +62,6 @@ def relaxed(case: Case, none: NothingFits, context: JudgedDialogue, labels: Sequ
             if agreed.passed is False or after[name].value == 1:
                 after[name] = label_valued(needs[name], agreed, context)
     return tuple(after.get(label.requirement, label) for label in labels)
-
-
-def _fails(label: Label) -> bool:
-    """Return whether a label surely says that its need is not met in full."""
-    return label.value is not None and label.value < 1
 
 
 def _goodness(label: Label) -> float:
