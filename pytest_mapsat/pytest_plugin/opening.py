@@ -157,11 +157,9 @@ def _isolated(config: pytest.Config, isolation: Isolation, spec: str, root: Path
 
     if not names_own_code(spec):
         if typed(config, "isolate"):
-            reason = (
-                "a command runs in a process of its own already, with your environment and files"
-                if spec.startswith("cmd:")
-                else f"{spec} runs no code of an agent, so there is nothing to keep apart"
-            )
+            reason = f"{spec} runs no code of an agent, so there is nothing to keep apart"
+            if spec.startswith("cmd:"):
+                reason = "a command runs in a process of its own already, with your environment and files"
             raise pytest.UsageError(f"--mapsat-isolate: {reason}: leave it out")
         return None
     # A conftest.py in a suite brings pytest to put the suite's own folder there, which tells where it is.

@@ -324,16 +324,12 @@ class Suites:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Drop cases that two arguments reached."""
-        seen: set[tuple[Path, str]] = set()
-        kept = []
-        for item in items:
-            key = (item.path, item.name)
-            if item.getparent(CaseFile) is not None:
-                if key in seen:
-                    continue
-                seen.add(key)
-            kept.append(item)
-        items[:] = kept
+        first: dict[tuple[Path, str], pytest.Item] = {}
+        items[:] = [
+            item
+            for item in items
+            if item.getparent(CaseFile) is None or first.setdefault((item.path, item.name), item) is item
+        ]
         if self.settings.request.options.shard:
             self._keep_shard(items)
         if self.in_python and self.settings.request.options.sample:
@@ -346,8 +342,7 @@ class Suites:
         cases = {item: param.id for item in items if (param := param_or_none(item)) is not None}
         mine = cases_of_shard(cases.values(), self.settings.request.options.shard)
         others = [item for item in items if cases.get(item, "") not in ("", *mine)]
-        left_out = set(others)
-        items[:] = [item for item in items if item not in left_out]
+        items[:] = [item for item in items if cases.get(item, "") in ("", *mine)]
         self.config.hook.pytest_deselected(items=others)
 
     def pytest_report_collectionfinish(self) -> list[str]:
