@@ -277,8 +277,7 @@ class WireForm:
 
     def _extended(self, body: JsonObject, message: str = "") -> JsonObject:
         """Return a body with the fields that the service file adds."""
-        added: JsonObject = self._exchange.fields(self._exchange.file.request or {}, message)
-        return {**body, **added}
+        return {**body, **self._exchange.fields(self._exchange.file.request or {}, message)}
 
 
 class JsonForm(WireForm):

@@ -40,8 +40,7 @@ def open_door(settings: Settings, run: str) -> LiteLLMClient | None:
         return None
     from pytest_mapsat.llm import SpendingLimits, open_door  # noqa: PLC0415 (only where a model is asked)
 
-    limits = SpendingLimits(*settings.rates, settings.max_cost)
-    return open_door(settings.cache, limits, run=run)
+    return open_door(settings.cache, SpendingLimits(*settings.rates, settings.max_cost), run=run)
 
 
 def replay_models(config: pytest.Config, settings: Settings) -> Replay | None:

@@ -27,6 +27,7 @@ from .items import (
     case_name,
     is_built_in,
     is_case,
+    named_trials,
     param_or_none,
     params,
     place_of,
@@ -173,13 +174,8 @@ class Suites:
         @cache
         def known() -> dict[str, tuple[str, int]]:
             """Return case and trial by the name in node ids, for all suites in use."""
-            cases: dict[str, tuple[str, int]] = {}
-            for suite in self.used():
-                for entry in suite.readable():
-                    cases |= {
-                        case_name(entry.id, number + 1, trials): (entry.id, number + 1) for number in range(trials)
-                    }
-            return cases
+            entries = (entry for suite in self.used() for entry in suite.readable())
+            return {name: (entry.id, trial) for name, (entry, trial) in named_trials(entries, trials).items()}
 
         return lambda nodeid: (
             self.in_python.get(nodeid) or _case_and_trial(nodeid.partition("::case[")[2].removesuffix("]"), known())
@@ -229,11 +225,7 @@ class Suites:
             suite = self.opened.get(find_suite(path) or path)
             if not name or suite is None or not suite.holds_cases(path):
                 continue
-            places = {
-                case_name(entry.id, number + 1, trials): entry.path
-                for entry in suite.readable()
-                for number in range(trials)
-            }
+            places = {case: entry.path for case, (entry, _) in named_trials(suite.readable(), trials).items()}
             name = name.removesuffix("]")
             if (other := places.get(name)) != path:
                 ids = [case for case, where in places.items() if where == path]

@@ -558,8 +558,7 @@ def _merge(
         call = f"case {case}: {recording.tool}({_shortened(recording.arguments, 120)})"
         if key in now:
             if now[key].result != recording.result:
-                result = _shortened(now[key].result, 80)
-                kept.problems.append(f"{call} gave two answers; {result} is kept")
+                kept.problems.append(f"{call} gave two answers; {_shortened(now[key].result, 80)} is kept")
             continue
         now[key] = recording
         earlier = before.get(key, [])

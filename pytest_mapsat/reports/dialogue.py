@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
 
 from pytest_mapsat.model import (
     ASSERTED_AS,
@@ -150,8 +149,7 @@ def _part(name: str, text: str, width: int, style: str = "", *, lead: str = "") 
 
 def dialogue_data(card: Scorecard) -> JsonObject:
     """Return one episode as JSON data in the form of the run file."""
-    data: dict[str, Any] = card.model_dump(mode="json", exclude={"trajectory"})
-    return {**data, "trajectory": card.trajectory.to_json()}
+    return {**card.model_dump(mode="json", exclude={"trajectory"}), "trajectory": card.trajectory.to_json()}
 
 
 # -- failures, and the command that shows them again -------------------------------------------------------------------
