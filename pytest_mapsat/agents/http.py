@@ -329,9 +329,8 @@ class HttpConversation(Conversation):
                 try:
                     if paths is not None:
                         self._exchange.own_calls.append(list(paths.calls_in(part)))
-                        self._lists += paths.at != "" and any(
-                            isinstance(each, list) for each in values_at(part, paths.at)
-                        )
+                        listed = values_at(part, paths.at) if paths.at else ()
+                        self._lists += any(isinstance(each, list) for each in listed)
                 except ValueError as error:
                     raise ServiceFault(str(error)) from None
                 values = values_at(part, place.path)[:1] if place.path else []
@@ -443,9 +442,8 @@ def _excerpt(body: bytes) -> str:
         data = parse_json(text)
     except ValueError:
         data = text
-    while isinstance(data, Mapping) and (
-        key := next((key for key in ("error", "detail", "message") if key in data), "")
-    ):
+    places = ("error", "detail", "message")
+    while isinstance(data, Mapping) and (key := next((place for place in places if place in data), "")):
         data = data[key]
     words = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     return f": {redacted(words)[:_EXCERPT]}" if words else ""

@@ -40,6 +40,7 @@ class ToolSteps:
 
     _toolbox: Toolbox
     _session: Session
+    _messages: list[JsonObject]
 
     def take_steps(self, most: int) -> str | None:
         """Take up to ``most`` steps and return the first text without calls; None if every step had calls."""
@@ -58,8 +59,8 @@ class ToolSteps:
         raise NotImplementedError
 
     def _take_result(self, call: ToolCall, result: str) -> None:
-        """Keep the result of a call for the next step."""
-        raise NotImplementedError
+        """Keep the result of a call for the next step: by default in the messages, in OpenAI's form."""
+        self._messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
 
     def _result_of(self, call: ToolCall) -> Json:
         """Make a call and return its result; return an error if the arguments are not a JSON object."""
@@ -151,17 +152,9 @@ class ModelConversation(ToolSteps, Conversation):
         answer = self._ask(self._messages, self._toolbox.schemas())
         message = _said("assistant", answer.text)
         if answer.tool_calls:
-            message = {
-                "role": "assistant",
-                "content": answer.text or None,
-                "tool_calls": list(map(function_call, answer.tool_calls)),
-            }
+            message |= {"content": answer.text or None, "tool_calls": list(map(function_call, answer.tool_calls))}
         self._messages.append(message)
         return answer.text, answer.tool_calls
-
-    def _take_result(self, call: ToolCall, result: str) -> None:
-        """Add the result of a tool call to the messages."""
-        self._messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
 
     def _result_of(self, call: ToolCall) -> Json:
         """Make a call and return its result; refuse a call that was made three times already."""
@@ -172,14 +165,11 @@ class ModelConversation(ToolSteps, Conversation):
                 self._session.think(f"{call.name} was to be called with the same arguments once more, and was not")
                 refusal = f"this call was made {MOST_EQUAL_CALLS} times already and is not made again; go on with what you know"
                 return {"status": "error", "message": refusal}
-            self._taken.append({"tool": call.name, "arguments": self._in_full(call)})
+            schemas = {tool["name"]: tool["parameters"] for tool in declared(self._toolbox)}
+            properties = schemas.get(call.name, {}).get("properties", {})
+            in_full = {name: schema.get("default") for name, schema in properties.items()} | call.arguments
+            self._taken.append({"tool": call.name, "arguments": in_full})
         return super()._result_of(call)
-
-    def _in_full(self, call: ToolCall) -> JsonObject:
-        """Return the arguments of a call completed with defaults, or null where a parameter has no default."""
-        schemas = {tool["name"]: tool["parameters"] for tool in declared(self._toolbox)}
-        properties = schemas.get(call.name, {}).get("properties", {})
-        return {**{name: schema.get("default") for name, schema in properties.items()}, **(call.arguments or {})}
 
     def _output(self, schema: JsonObject, output: JsonObject) -> JsonObject:
         """Return the data that the case asks for: known members are kept, the model supplies the rest."""

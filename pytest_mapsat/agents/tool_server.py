@@ -101,15 +101,6 @@ def serve_tools(
     return server.lease(toolbox, at_once=at_once, forward=forward)
 
 
-_lock = Lock()
-
-
-@cache
-def _shared_server() -> ToolServer:
-    """Return the one tool server of this process, started on first use."""
-    return ToolServer()
-
-
 class ToolServer:
     """An MCP server on a daemon thread with its own event loop.
 
@@ -225,6 +216,10 @@ class ToolServer:
             return "", (401, "two tokens: that of the address is another than that of the header")
         return tokens.pop(), None
 
+
+_lock = Lock()
+#: Returns the one tool server of this process, started on first use.
+_shared_server = cache(ToolServer)
 
 Scope = MutableMapping[str, Any]
 #: An application of ASGI.

@@ -277,19 +277,13 @@ class WireForm:
 
     def _extended(self, body: JsonObject, message: str = "") -> JsonObject:
         """Return a body with the fields that the service file adds."""
-        added: JsonObject = self._exchange.fields(self._exchange.file.request or {}, message)
-        return {**body, **added}
+        return {**body, **self._exchange.fields(self._exchange.file.request or {}, message)}
 
 
 class JsonForm(WireForm):
     """A form with the service's own fields, or the usual fields if no file names others."""
 
-    _USUAL: ClassVar[JsonObject] = {
-        "message": "$message",
-        "messages": "$messages",
-        "session": "$session",
-        "context": "$context",
-    }
+    _USUAL: ClassVar[JsonObject] = {name: f"${name}" for name in ("message", "messages", "session", "context")}
     _TEXTS = ("text", "reply", "message", "content")
 
     def __init__(self, exchange: FormExchange) -> None:
@@ -401,10 +395,6 @@ class ChatForm(ToolForm):
             self._messages.append({"role": "system", "content": _introduction(self._exchange.context())})
             self._messages += self._session.earlier
         self._messages.append({"role": "user", "content": message})
-
-    def _take_result(self, call: ToolCall, result: str) -> None:
-        """Add the result of a tool call to the messages."""
-        self._messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
 
     def _step(self) -> tuple[str, Sequence[ToolCall]]:
         """Send the messages, add the answer to them, and return its text and tool calls. Raises ServiceFault."""
@@ -656,9 +646,8 @@ class _Run:
         place = f"the event {kind}"
         if not kind.endswith("_CHUNK") or event.get(key):
             self._open = part_of(event, key, str, place)
-        opens = kind.endswith("_START") or (
-            kind.endswith("_CHUNK") and self._open not in {**self._texts, **self._tools}
-        )
+        is_new = kind.endswith("_CHUNK") and self._open not in {**self._texts, **self._tools}
+        opens = kind.endswith("_START") or is_new
         if opens and key == "messageId":
             self._texts[self._open] = ""
         elif opens:

@@ -136,8 +136,7 @@ def _entries(suite: Suite, names: tuple[str, ...]) -> tuple[list[CaseEntry], lis
             problems.append(str(error))
     unknown = next((name for name in names if name not in entries_by_id), None)
     if unknown is not None and not problems:
-        hint = hint_at(unknown, entries_by_id)
-        raise UsageError(f"--case: {suite.root.name} has no case {unknown!r}{hint}")
+        raise UsageError(f"--case: {suite.root.name} has no case {unknown!r}{hint_at(unknown, entries_by_id)}")
     return [entry for name, entry in entries_by_id.items() if not names or name in names], problems
 
 

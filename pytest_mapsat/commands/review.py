@@ -92,8 +92,7 @@ def run_review(options: argparse.Namespace) -> int:
     shared.load_added(options.plugins, suites)
     review = _opened(options, suites)
     if options.list:
-        data = [question.to_json() for question in review.open]
-        return shared.respond(options, data, _listed(review.open))
+        return shared.respond(options, [question.to_json() for question in review.open], _listed(review.open))
     taken = _ask(review) if options.given is None else review.take_file(options.given)
     dialogues = list(review.add_answers()) if options.with_dialogues else []
     left = len(review.open)

@@ -26,7 +26,7 @@ else:
         ),
         "conventions": "OtlpSpan",
         "layout": "layout_of layouts",
-        "messages": "ChatMessage Unknown data_of read_messages result_of",
+        "messages": "ChatMessage Unknown data_of read_messages reported_call result_of",
         "otlp": "spans_in",
         "personal": "PersonalData",
         "plain_data": (

@@ -34,11 +34,9 @@ def layout_of(path: Path, name: str) -> Layout:
         raise SuiteError(Problem(name, 0, "the file is empty", f"expected {layouts('JSON lines', ())}"))
     first = begin[0]
     text = decode(first.data, name, first.number)
-    head = (
-        text
-        if len(begin) == 1 or first.data.rstrip().endswith(b"}")
-        else b"".join(raw.data for raw in begin).decode(errors="replace")
-    )
+    head = text
+    if len(begin) > 1 and not first.data.rstrip().endswith(b"}"):
+        head = b"".join(raw.data for raw in begin).decode(errors="replace")
     if text.lstrip()[:1] not in ("{", "["):
         return "table"
     if '"schema"' not in head[:_HEAD] and (looks_like_spans(head) or looks_exported(head)):

@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from pytest_mapsat.model import Json, JsonObject
+from pytest_mapsat.model import Json, JsonObject, ReportedCall
 
 from .files import limits
 from .plain_data import parse_json, parse_literal
@@ -19,6 +19,8 @@ _ROLES = {
     "human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "model": "assistant", "bot": "assistant", "tool": "tool",
     "function": "tool", "system": "system", "developer": "system",
 }  # fmt: skip
+#: How prose begins where it begins like JSON: in quotes, or in brackets that no quoted name follows.
+_PROSE = re.compile(r'\s*(?:"|\[\s*[^\s"{\[])')
 #: Kinds of parts, without case, ``-`` and ``_``: vendors write one name in all three ways.
 _CALLS = frozenset({"toolcall", "functioncall", "tooluse"})
 _RESULTS = frozenset({"toolcallresponse", "toolresult", "functioncalloutput", "functionresponse", "toolcallresult"})
@@ -81,14 +83,9 @@ def data_of(value: Json) -> Json | Unknown:
         try:
             return parse_literal(value)
         except ValueError:
-            return value if _is_prose(value) else UNKNOWN
+            return value if _PROSE.match(value) else UNKNOWN
     except ValueError:
         return UNKNOWN
-
-
-def _is_prose(text: str) -> bool:
-    """Return whether a text that begins like JSON is prose: in quotes, or in brackets that no quoted name follows."""
-    return re.match(r'\s*(?:"|\[\s*[^\s"{\[])', text) is not None
 
 
 def arguments_of(value: Json) -> JsonObject | Unknown:
@@ -252,13 +249,9 @@ def _result(value: Json | Unknown) -> Json | Unknown:
 
 def _joined_blocks(value: Json) -> Json:
     """Return the joined text of a list of text blocks; any other value unchanged."""
-    if (
-        isinstance(value, list)
-        and value
-        and all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in value)
-    ):
-        return "\n".join(part["text"] for part in value)
-    return value
+    parts = value if isinstance(value, list) else []
+    texts = [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    return "\n".join(texts) if texts and len(texts) == len(parts) else value
 
 
 def _is_failed(data: JsonObject) -> bool | None:
@@ -273,10 +266,8 @@ def result_of(value: Json) -> tuple[Json | Unknown, bool]:
     It is unwrapped from the frameworks' message objects.
     """
     data = data_of(value)
-    if isinstance(data, dict) and data.keys() == {
-        "output",
-        "kwargs",
-    }:  # LangChain's callback, with what it was called with
+    # LangChain's callback, with what it was called with.
+    if isinstance(data, dict) and data.keys() == {"output", "kwargs"}:
         data = data["output"]
     if isinstance(data, dict) and data.keys() >= {"blocks", "tool_name"}:  # LlamaIndex
         return _result(data["blocks"]), False
@@ -286,6 +277,12 @@ def result_of(value: Json) -> tuple[Json | Unknown, bool]:
             return _result(message["content"]), bool(_is_failed(message))
     joined = UNKNOWN if isinstance(data, Unknown) else _joined_blocks(data)
     return joined if joined is data else data_of(joined), False
+
+
+def reported_call(tool: str, arguments: JsonObject | Unknown, result: Json | Unknown) -> ReportedCall:
+    """Return a call as the report of a call that an agent made by itself, without what is unknown."""
+    parts = {"tool": tool, "arguments": arguments, "result": result}
+    return cast("ReportedCall", {part: value for part, value in parts.items() if not isinstance(value, Unknown)})
 
 
 def numbered(attributes: Mapping[str, Any], prefix: str) -> list[Json]:

@@ -295,9 +295,8 @@ def _span(data: JsonObject, name: str, line: int, lines: Mapping[str, int]) -> O
     parent = _identity(own, ("parentSpanId", "parent_span_id", "parent_id", "parentId"))
     if isinstance(around, dict):
         parent = parent or _identity(around, _SPAN_IDS)
-    if isinstance(own.get("timestamp"), int) and isinstance(
-        own.get("duration"), (int, float)
-    ):  # microseconds, of a console exporter in JavaScript
+    # Microseconds, of a console exporter in JavaScript.
+    if isinstance(own.get("timestamp"), int) and isinstance(own.get("duration"), (int, float)):
         own |= {"startTime": own["timestamp"] * 1000, "endTime": own["timestamp"] * 1000 + int(own["duration"] * 1000)}
     line = lines.get(span_id, line)
     if not span_id or not trace:

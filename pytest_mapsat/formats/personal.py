@@ -440,10 +440,8 @@ def _papers(flat: str, field: str, words: frozenset[str]) -> list[_Hit]:
     hits += [hit for hit in _matches(_ADDRESSES, flat, "IP address") if _is_address(hit.text)]
     secrets = [*_matches(KEYS, flat, "secret"), *_matches(_PASSWORDS, flat, "secret", 1)]
     hits += [hit for hit in secrets if re.search(r"\d", hit.text) and not re.search(r"secret-\d+$", hit.text)]
-    hits += [
-        *_matches(_PASSPORT_NAMED, flat, "passport number", 1),
-        *_matches(_IDENTITY_NAMED, flat, "identity number", 1),
-    ]
+    hits += _matches(_PASSPORT_NAMED, flat, "passport number", 1)
+    hits += _matches(_IDENTITY_NAMED, flat, "identity number", 1)
     for kind, key_words in _PAPERS:
         if words & key_words or any(name in field for name in key_words):
             hits += [_Hit(0, len(flat), kind, flat)] if re.fullmatch(r"(?=.*\d)[\w\s().\-]{5,32}", flat) else []

@@ -287,8 +287,7 @@ def _not_one_of(value: Json, context: Any, place: Sequence[str | int]) -> tuple[
     words = re.findall(r"'([^']*)'", str(context.get("expected_tags", context.get("expected", ""))))
     if "tag" in context:
         value = value.get(place[-1]) if isinstance(value, dict) else context["tag"]
-    message = f"found {shown(value)}, expected one of {', '.join(words)}"
-    return message, did_you_mean(value, words)
+    return f"found {shown(value)}, expected one of {', '.join(words)}", did_you_mean(value, words)
 
 
 def _in_words(value: Json) -> str:

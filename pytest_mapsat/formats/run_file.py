@@ -181,15 +181,8 @@ def write_run(path: Path, run: Run, lines: Iterable[bytes], *, like: Path | None
         for number, line in enumerate(lines):
             file.write(b",\n" if number else b"\n")
             file.write(line)
-        keys = (
-            "summary",
-            "groups",
-            "comparison",
-            "anchor",
-            "gate",
-            "timing",
-            *(name for name in ("variants", "starts") if head.get(name)),
-        )
+        keys = ["summary", "groups", "comparison", "anchor", "gate", "timing"]
+        keys += [name for name in ("variants", "starts") if head.get(name)]
         rest = [f'"{key}": {_json(head[key])}' for key in keys]
         file.write(_bytes("\n],\n" + ",\n".join(rest) + "}\n"))
 
@@ -319,10 +312,8 @@ def _contradictions(run: Run) -> Iterator[tuple[DataPath, str]]:
         yield ["manifest", "options", "assert"], "found 'none' among others, expected it alone"
     gone = accounting.deselected + len(accounting.lost)
     if gone > accounting.collected:
-        yield (
-            ["accounting"],
-            f"found {gone} episodes deselected or lost, expected at most the {accounting.collected} collected",
-        )
+        message = f"found {gone} episodes deselected or lost, expected at most the {accounting.collected} collected"
+        yield ["accounting"], message
     first: dict[tuple[str, int, str, int], int] = {}
     shares = {metric.name for metric in run.manifest.metrics if metric.gated}
     for index, card in enumerate(run.cases):
@@ -334,10 +325,8 @@ def _contradictions(run: Run) -> Iterator[tuple[DataPath, str]]:
             message = f"found the dialogue of {_episode_name(*of_dialogue)}, expected that of {_episode_name(*of_card)}, as its card says"
             yield ["cases", index, "trajectory"], message
         if first.setdefault(card.key, index) != index:
-            yield (
-                ["cases", index],
-                f"a second scorecard of {_episode_name(*of_card)}; cases[{first[card.key]}] is one already",
-            )
+            message = f"a second scorecard of {_episode_name(*of_card)}; cases[{first[card.key]}] is one already"
+            yield ["cases", index], message
 
 
 def _episode_name(case: str, trial: int) -> str:

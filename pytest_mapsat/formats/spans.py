@@ -23,27 +23,10 @@ from pytest_mapsat.model import (
     status_of,
 )
 
-from .conventions import (
-    AGENT,
-    ARGUMENTS,
-    CALL_ID,
-    COST,
-    INSTRUCTIONS,
-    RESULT,
-    TOKENS_IN,
-    TOKENS_OUT,
-    TOOL,
-    USER,
-    OtlpSpan,
-    kind_of,
-    messages_in,
-    messages_out,
-    object_of,
-    tells,
-    tools_in,
-)
+from . import conventions
+from .conventions import OtlpSpan, kind_of, messages_in, messages_out, object_of, tells, tools_in
 from .files import limits
-from .messages import UNKNOWN, CallPart, ChatMessage, ResultPart, Unknown, arguments_of, read_messages, result_of
+from .messages import UNKNOWN, ChatMessage, ResultPart, Unknown, arguments_of, read_messages, reported_call, result_of
 from .otlp import Gathered, gather_spans
 from .plain_data import is_deeper, noun_from, parse_json
 
@@ -122,11 +105,7 @@ def calls_in_spans(spans: Iterable[OtlpSpan]) -> dict[str, ReportedCall]:
     reported: dict[str, ReportedCall] = {}
     executed = [call for turn in turns for call in turn.calls if call.executed]
     for call in sorted(executed, key=lambda call: call.span.start):
-        reported[call.span.id] = {"tool": call.name}
-        if not isinstance(call.arguments, Unknown):
-            reported[call.span.id]["arguments"] = call.arguments
-        if not isinstance(call.result, Unknown):
-            reported[call.span.id]["result"] = call.result
+        reported[call.span.id] = reported_call(call.name, call.arguments, call.result)
         if call.failed:
             reported[call.span.id]["status"] = "error"
     return reported
@@ -198,7 +177,7 @@ class _SpanReader:
         for span in spans:
             self._note_oddities(span)
             self._tools += [tool for tool in tools_in(span) if tool not in self._tools]
-            if not self._instructions and (value := span.first(INSTRUCTIONS)) is not None:
+            if not self._instructions and (value := span.first(conventions.INSTRUCTIONS)) is not None:
                 self._instructions = "\n".join(message.text or "" for message in read_messages(value, "system") or ())
             kind = self._kinds[span.trace, span.id]
             if kind == "tool":
@@ -247,7 +226,7 @@ class _SpanReader:
             session=gathered.session,
             instructions=self._instructions,
             tools=tuple(self._tools),
-            user=next((str(user) for span in spans if (user := span.first(USER))), ""),
+            user=next((str(user) for span in spans if (user := span.first(conventions.USER))), ""),
             begun=min((span.start for span in spans if span.start), default=0),
         )
 
@@ -267,7 +246,7 @@ class _SpanReader:
             _folded(str(name))
             for span in self._gathered.spans
             if self._kinds[span.trace, span.id] == "agent"
-            for name in (span.first(AGENT), span.name.removeprefix("invoke_agent "))
+            for name in (span.first(conventions.AGENT), span.name.removeprefix("invoke_agent "))
             if name
         }
         for turn in self.turns:
@@ -302,10 +281,6 @@ class _SpanReader:
             here = (trace, self._spans[here].parent)
         return [*way]
 
-    def _below_tool(self, span: OtlpSpan) -> bool:
-        """Return whether a span is inside a tool's span, where an agent answers another agent."""
-        return any(self._kinds[place] == "tool" for place in self._upwards(span.trace, span.parent))
-
     # -- turns
 
     def _reply(self, span: OtlpSpan) -> _Turn:
@@ -326,7 +301,8 @@ class _SpanReader:
 
     def _chat(self, span: OtlpSpan) -> None:
         """Read a model's span: new user messages, results of earlier calls, and the reply with its calls."""
-        inner = self._below_tool(span)
+        # Inside a tool's span an agent answers another agent.
+        inner = any(self._kinds[place] == "tool" for place in self._upwards(span.trace, span.parent))
         heard = messages_in(span) or []
         system = "\n".join(message.text for message in heard if message.role == "system" and message.text)
         self._instructions = self._instructions or system
@@ -368,7 +344,7 @@ class _SpanReader:
             return
         turn = self._reply(span)
         turn.text = message.text or turn.text
-        turn.calls += [_call_of(call, span) for call in message.calls]
+        turn.calls += [_Call(call.name, call.id, span, call.arguments) for call in message.calls]
         turn.thoughts += message.thoughts
 
     def _read_output(self, span: OtlpSpan, *, inner: bool) -> None:
@@ -376,7 +352,7 @@ class _SpanReader:
         turn = self._reply(span)
         messages = messages_out(span)
         for message in messages or ():
-            turn.calls += [_call_of(call, span) for call in message.calls]
+            turn.calls += [_Call(call.name, call.id, span, call.arguments) for call in message.calls]
             turn.thoughts += [] if inner else message.thoughts
         texts = [message.text for message in messages or () if message.role == "assistant" and message.text]
         if not inner and messages is not None:
@@ -393,9 +369,9 @@ class _SpanReader:
     def _spend(self, turn: _Turn, span: OtlpSpan) -> None:
         """Add a span's tokens and cost to those of a turn."""
         turn.usage = Usage(
-            input_tokens=_sum(turn.usage.input_tokens, span.first(TOKENS_IN), whole=True),
-            output_tokens=_sum(turn.usage.output_tokens, span.first(TOKENS_OUT), whole=True),
-            cost=_sum(turn.usage.cost, span.first(COST)),
+            input_tokens=_sum(turn.usage.input_tokens, span.first(conventions.TOKENS_IN), whole=True),
+            output_tokens=_sum(turn.usage.output_tokens, span.first(conventions.TOKENS_OUT), whole=True),
+            cost=_sum(turn.usage.cost, span.first(conventions.COST)),
         )
 
     def _take_time(self, turn: _Turn, span: OtlpSpan) -> None:
@@ -450,8 +426,9 @@ class _SpanReader:
 
     def _execute(self, span: OtlpSpan) -> None:
         """Read a tool's span: complete the open call from a model's message, or add another call."""
-        name = str(span.first(TOOL) or span.name.removeprefix("execute_tool ").removeprefix("running tool: "))
-        call_id, arguments = str(span.first(CALL_ID) or ""), span.first(ARGUMENTS)
+        in_name = span.name.removeprefix("execute_tool ").removeprefix("running tool: ")
+        name = str(span.first(conventions.TOOL) or in_name)
+        call_id, arguments = str(span.first(conventions.CALL_ID) or ""), span.first(conventions.ARGUMENTS)
         # Where a span of a tool has an event for each, the first one is what the tool was given.
         event_values = {(event, key): value for event, body in span.events for key, value in body.items()}
         if ("gen_ai.choice", "message") in event_values:
@@ -470,7 +447,7 @@ class _SpanReader:
                 self._note(span, f"the arguments of {name:.200} are cut off, hidden or no object")
             elif not isinstance(values, Unknown):
                 call.arguments = values
-        results = [span.attributes[name] for name in RESULT if name in span.attributes]
+        results = [span.attributes[name] for name in conventions.RESULT if name in span.attributes]
         in_events = map(event_values.get, (("gen_ai.choice", "message"), ("gen_ai.tool.message", "content")))
         results += [part for part in in_events if part is not None]
         value, failed = result_of(results[0]) if results else (UNKNOWN, False)
@@ -580,11 +557,6 @@ def _is_handoff(call: _Call, agents: set[str]) -> bool:
     gave = call.result if isinstance(call.result, str) else ""
     other = isinstance(call.result, dict) and call.result.keys() == {"assistant"}
     return handoff[1] == "agent" or _folded(handoff[1]) in agents or other or _HANDED_OVER.match(gave) is not None
-
-
-def _call_of(call: CallPart, span: OtlpSpan) -> _Call:
-    """Return a tool call in a model's message as a call that has not been executed yet."""
-    return _Call(call.name, call.id, span, call.arguments)
 
 
 def _exact(value: Json) -> Json | Unknown:

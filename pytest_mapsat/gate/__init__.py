@@ -9,6 +9,7 @@ from .likeness import Side as Side
 from .likeness import builds_named as builds_named
 from .likeness import likeness as likeness
 from .likeness import reduced_card as reduced_card
+from .likeness import setting_text as setting_text
 from .likeness import without_turns as without_turns
 from .pairs import recoveries as recoveries
 from .rules import EACH_CASE as EACH_CASE

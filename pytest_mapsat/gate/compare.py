@@ -421,8 +421,7 @@ def _sampled_results(table: PairTable, drops: Sequence[Drop]) -> Iterator[RuleRe
     ends = [(column, values) for column in columns for values in (column.least, column.most)]
     level = joint_level([column.aligned([value - mean(values) for value in values]) for column, values in ends])
     probabilities = sign_flip([column.aligned(column.most) for column in columns])
-    intervals = table.intervals(columns, level=level)
-    yield from map(_sampled_result, drops, columns, intervals, probabilities)
+    yield from map(_sampled_result, drops, columns, table.intervals(columns, level=level), probabilities)
 
 
 def _sampled_result(drop: Drop, column: Column, interval: Bounds | None, chance: float) -> RuleResult:

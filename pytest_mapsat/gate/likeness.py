@@ -336,13 +336,13 @@ def _kind(request: RunRequest) -> dict[str, str]:
     return {
         "user": request.user,
         "judge": request.judge,
-        **{name.replace("_", "-"): _text(value) for name, value in options.items() if name not in _FREE},
+        **{name.replace("_", "-"): setting_text(value) for name, value in options.items() if name not in _FREE},
     }
 
 
-def _text(value: object) -> str:
+def setting_text(value: object) -> str:
     """Return the value of a setting in words."""
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return ",".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 

@@ -613,8 +613,7 @@ def asked_by(request: Any) -> AskedOfModel | None:
     query = [
         (name, value) for name, value in parse_qsl(url.query, keep_blank_values=True) if not _KEY_PARAMETER.search(name)
     ]
-    host = url.netloc.rpartition("@")[2]
-    address = urlunsplit((url.scheme, host, url.path, urlencode(query), ""))
+    address = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, urlencode(query), ""))
     kept = {name: value for name, value in body.items() if name not in _KEY_FIELDS}
     return AskedOfModel(url=known_secrets().hidden(address), body=kept)
 

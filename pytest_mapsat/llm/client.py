@@ -281,18 +281,11 @@ def call_model(request: Request, *, timeout: float, cancelled: Event | None = No
     started = perf_counter()
 
     def complete() -> Any:
-        """Make the call, marked as our own, once the first call of the model is over."""
+        """Return litellm's response to the request (embeddings or a completion), marked as our own, once the first call of the model is over."""
+        asked = {**request.body(), "timeout": timeout, "num_retries": 0, "max_retries": 0}
         with _after_the_first(request.model), calls_of():
-            return completion()
-
-    def completion() -> Any:
-        """Return litellm's response to the request: embeddings or a completion."""
-        if request.embeds:
-            return litellm.embedding(**request.body(), timeout=timeout, num_retries=0, max_retries=0)
-        # Models' tools are ours: without the switch litellm looks for tools of MCP servers, and for the package mcp.
-        return litellm.completion(
-            **request.body(), timeout=timeout, num_retries=0, max_retries=0, _skip_mcp_handler=True
-        )
+            # Models' tools are ours: without the switch litellm looks for tools of MCP servers, and for the package mcp.
+            return litellm.embedding(**asked) if request.embeds else litellm.completion(**asked, _skip_mcp_handler=True)
 
     outcome = _in_time(complete, timeout, cancelled)
     seconds = perf_counter() - started

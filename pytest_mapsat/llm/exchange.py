@@ -385,8 +385,7 @@ def _parameter(name: str, value: str, spec: str) -> Any:
     kind = _PARAMETERS.get(name)
     if kind is None:
         hint = hint_at(name, _PARAMETERS)
-        names = ", ".join(_PARAMETERS)
-        raise UsageError(f"{spec}: no parameter {name!r}; there are {names}{hint}")
+        raise UsageError(f"{spec}: no parameter {name!r}; there are {', '.join(_PARAMETERS)}{hint}")
     try:
         return kind(value)
     except ValueError:

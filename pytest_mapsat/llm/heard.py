@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from pytest_mapsat.formats import ChatMessage, Unknown, limits, parse_json, read_messages
+from pytest_mapsat.formats import ChatMessage, limits, parse_json, read_messages, reported_call
 from pytest_mapsat.model import Json, JsonObject, ReportedCall, values_at
 
 from .exchange import summed, usage_of
@@ -193,11 +193,6 @@ class HeardModels:
         made: list[ReportedCall] = []
         for key, call in calls.items():
             if key in results and key in self._asked and key not in self._known:
-                report: ReportedCall = {"tool": call.name, "id": key}
-                if not isinstance(call.arguments, Unknown):
-                    report["arguments"] = call.arguments
-                if not isinstance(result := results[key], Unknown):
-                    report["result"] = result
-                made.append(report)
+                made.append({**reported_call(call.name, call.arguments, results[key]), "id": key})
                 self._known.add(key)
         return made

@@ -104,9 +104,8 @@ class Completion:
         crash.path, crash.lineno = where
         if call.when == "call":  # on CI pytest repeats the whole message in its short summary
             crash.message = crash.message.partition("\n")[0]
-        if (
-            self._config.option.tbstyle == "line" and report.when == "call"
-        ):  # errors of set-up are shown whole in any style
+        # Errors of set-up are shown whole in any style.
+        if self._config.option.tbstyle == "line" and report.when == "call":
             crash.message = reason or crash.message.partition("\n")[0].removeprefix("Failed: ")
             traceback: Any = getattr(report.longrepr, "reprtraceback", None)
             traceback.reprentries = []

@@ -118,6 +118,12 @@ class CaseFile(LeanModule):
         return name == "case" and callable(obj)
 
 
+def named_trials(entries: Iterable[CaseEntry], trials: int) -> dict[str, tuple[CaseEntry, int]]:
+    """Return each case and trial, from 1, by its name in node ids."""
+    numbers = range(1, trials + 1)
+    return {case_name(entry.id, number, trials): (entry, number) for entry in entries for number in numbers}
+
+
 def params(suite: Suite, entries: Iterable[CaseEntry], trials: int) -> Iterator[Any]:
     """Yield a pytest parameter for each case and trial, with its id and marks."""
     for entry in entries:

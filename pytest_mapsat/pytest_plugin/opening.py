@@ -40,8 +40,7 @@ def open_door(settings: Settings, run: str) -> LiteLLMClient | None:
         return None
     from pytest_mapsat.llm import SpendingLimits, open_door  # noqa: PLC0415 (only where a model is asked)
 
-    limits = SpendingLimits(*settings.rates, settings.max_cost)
-    return open_door(settings.cache, limits, run=run)
+    return open_door(settings.cache, SpendingLimits(*settings.rates, settings.max_cost), run=run)
 
 
 def replay_models(config: pytest.Config, settings: Settings) -> Replay | None:
@@ -157,11 +156,9 @@ def _isolated(config: pytest.Config, isolation: Isolation, spec: str, root: Path
 
     if not names_own_code(spec):
         if typed(config, "isolate"):
-            reason = (
-                "a command runs in a process of its own already, with your environment and files"
-                if spec.startswith("cmd:")
-                else f"{spec} runs no code of an agent, so there is nothing to keep apart"
-            )
+            reason = f"{spec} runs no code of an agent, so there is nothing to keep apart"
+            if spec.startswith("cmd:"):
+                reason = "a command runs in a process of its own already, with your environment and files"
             raise pytest.UsageError(f"--mapsat-isolate: {reason}: leave it out")
         return None
     # A conftest.py in a suite brings pytest to put the suite's own folder there, which tells where it is.

@@ -101,8 +101,7 @@ class Progress:
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         """Show the line while items run."""
         self._since = perf_counter()
-        thread = Thread(target=self._work, name="mapsat-progress", daemon=True)
-        thread.start()
+        Thread(target=self._work, name="mapsat-progress", daemon=True).start()
         try:
             return (yield)
         finally:

@@ -414,9 +414,8 @@ class Reporter:
         if ended:
             self._ledger.card(report.nodeid)
             # Where a case may pass though a trial failed, the reports are changed on our own side.
-            if (self._passes is None or (expected and not marked)) and any(
-                episode.card.outcome == "failed" for episode in ended
-            ):
+            failed = any(episode.card.outcome == "failed" for episode in ended)
+            if failed and (self._passes is None or (expected and not marked)):
                 self._failed[report.nodeid] = None
         elif self._is_left_out(report):
             self.suites.leave_out(report.nodeid)
@@ -428,13 +427,8 @@ class Reporter:
     def _is_left_out(self, report: pytest.TestReport) -> bool:
         """Return whether the author of a Python case skipped it: by a mark or, if no agent was named, in any way."""
         by_mark = not getattr(report, "mapsat_by", "") or self.settings.only_python
-        return (
-            report.skipped
-            and report.when == "setup"
-            and report.nodeid in self.suites.in_python
-            and by_mark
-            and not was_expected(report)
-        )
+        skipped = report.skipped and report.when == "setup" and not was_expected(report)
+        return skipped and by_mark and report.nodeid in self.suites.in_python
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from pytest_mapsat.agents import MODEL_KINDS
 from pytest_mapsat.formats import shown_path
-from pytest_mapsat.gate import parse_allowance
+from pytest_mapsat.gate import parse_allowance, setting_text
 from pytest_mapsat.judges import default_votes
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import MANNERS, MOST_BUILD, Problem, RunOptions, RunRequest, SuiteError, UsageError
@@ -90,11 +90,6 @@ class Settings:
     only_python: bool
     executor: str
 
-    def with_options(self, **changes: object) -> Settings:
-        """Return the settings with some options of the request replaced."""
-        options = self.request.options.model_copy(update=changes)
-        return replace(self, request=self.request.model_copy(update={"options": options}))
-
     def with_request(self, **changes: object) -> Settings:
         """Return the settings with some fields of the request replaced."""
         return replace(self, request=self.request.model_copy(update=changes))
@@ -107,7 +102,8 @@ def read_settings(config: pytest.Config) -> Settings:
         pytest.UsageError: a value cannot be used.
         UsageError: likewise.
     """
-    _refuse_keys(config)
+    if message := refuse_ini(key for _, key in written_keys(config)):
+        raise pytest.UsageError(message)
     _refuse_empty(config)
     rates: dict[str, int] = {}
     tools = _tools(config)  # says what is wrong with --mapsat-unrecorded before the request holds it
@@ -174,12 +170,6 @@ def _expressions(config: pytest.Config, name: str) -> tuple[tuple[str, ...], Lit
     if now := typed(config, name):
         return tuple(now), "command line"
     return tuple(_given(config, name) or ()), "ini"
-
-
-def _refuse_keys(config: pytest.Config) -> None:
-    """Refuse ini keys with our prefix that do not exist, or no longer do."""
-    if message := refuse_ini(key for _, key in written_keys(config)):
-        raise pytest.UsageError(message)
 
 
 def _refuse_empty(config: pytest.Config) -> None:
@@ -458,7 +448,7 @@ def with_suites(settings: Settings, suites: Iterable[Suite]) -> Settings:
         for option, value in _values_of_suite(suite, settings).items():
             other, by = values.setdefault(option, (value, suite))
             if other != value:
-                names = f"{by.manifest.name} says {_shown(other)} and {suite.manifest.name} {_shown(value)}"
+                names = f"{by.manifest.name} says {setting_text(other)} and {suite.manifest.name} {setting_text(value)}"
                 way_out = "run them one at a time" if option == "sample" else "give the option"
                 raise UsageError(f"--mapsat-{option}: the suites differ, {names}: {way_out}")
     changes = {_field_of(option): value for option, (value, _) in values.items()}
@@ -466,7 +456,7 @@ def with_suites(settings: Settings, suites: Iterable[Suite]) -> Settings:
     sample: Any = changes.pop("sample", None)
     if sample is not None:
         changes |= {"sample_by": sample.by, "sample_seed": sample.seed}
-    return settings.with_options(**changes).with_request(user=user)
+    return settings.with_request(options=settings.request.options.model_copy(update=changes), user=user)
 
 
 def refuse_other_defaults(settings: Settings, suite: Suite) -> None:
@@ -483,7 +473,9 @@ def refuse_other_defaults(settings: Settings, suite: Suite) -> None:
         if value != now:
             key = OPTIONS[option].suite.partition(".")[0]
             path, line = suite.manifest_place(key)
-            message = f"{key}: it says {_shown(value)} for {option}, and this run has begun with {_shown(now)}"
+            message = (
+                f"{key}: it says {setting_text(value)} for {option}, and this run has begun with {setting_text(now)}"
+            )
             hint = f"name the suite with --mapsat-cases, or give --mapsat-{option}"
             raise SuiteError(Problem(shown_path(path), line, message, hint))
 
@@ -502,10 +494,3 @@ def _values_of_suite(suite: Suite, settings: Settings) -> dict[str, object]:
         if asked and value is not None:
             values[name] = value
     return values
-
-
-def _shown(value: object) -> str:
-    """Return a value in the notation of messages."""
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)

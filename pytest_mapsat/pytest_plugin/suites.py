@@ -27,6 +27,7 @@ from .items import (
     case_name,
     is_built_in,
     is_case,
+    named_trials,
     param_or_none,
     params,
     place_of,
@@ -173,13 +174,8 @@ class Suites:
         @cache
         def known() -> dict[str, tuple[str, int]]:
             """Return case and trial by the name in node ids, for all suites in use."""
-            cases: dict[str, tuple[str, int]] = {}
-            for suite in self.used():
-                for entry in suite.readable():
-                    cases |= {
-                        case_name(entry.id, number + 1, trials): (entry.id, number + 1) for number in range(trials)
-                    }
-            return cases
+            entries = (entry for suite in self.used() for entry in suite.readable())
+            return {name: (entry.id, trial) for name, (entry, trial) in named_trials(entries, trials).items()}
 
         return lambda nodeid: (
             self.in_python.get(nodeid) or _case_and_trial(nodeid.partition("::case[")[2].removesuffix("]"), known())
@@ -229,11 +225,7 @@ class Suites:
             suite = self.opened.get(find_suite(path) or path)
             if not name or suite is None or not suite.holds_cases(path):
                 continue
-            places = {
-                case_name(entry.id, number + 1, trials): entry.path
-                for entry in suite.readable()
-                for number in range(trials)
-            }
+            places = {case: entry.path for case, (entry, _) in named_trials(suite.readable(), trials).items()}
             name = name.removesuffix("]")
             if (other := places.get(name)) != path:
                 ids = [case for case, where in places.items() if where == path]
@@ -324,16 +316,12 @@ class Suites:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Drop cases that two arguments reached."""
-        seen: set[tuple[Path, str]] = set()
-        kept = []
-        for item in items:
-            key = (item.path, item.name)
-            if item.getparent(CaseFile) is not None:
-                if key in seen:
-                    continue
-                seen.add(key)
-            kept.append(item)
-        items[:] = kept
+        first: dict[tuple[Path, str], pytest.Item] = {}
+        items[:] = [
+            item
+            for item in items
+            if item.getparent(CaseFile) is None or first.setdefault((item.path, item.name), item) is item
+        ]
         if self.settings.request.options.shard:
             self._keep_shard(items)
         if self.in_python and self.settings.request.options.sample:
@@ -346,8 +334,7 @@ class Suites:
         cases = {item: param.id for item in items if (param := param_or_none(item)) is not None}
         mine = cases_of_shard(cases.values(), self.settings.request.options.shard)
         others = [item for item in items if cases.get(item, "") not in ("", *mine)]
-        left_out = set(others)
-        items[:] = [item for item in items if item not in left_out]
+        items[:] = [item for item in items if cases.get(item, "") in ("", *mine)]
         self.config.hook.pytest_deselected(items=others)
 
     def pytest_report_collectionfinish(self) -> list[str]:

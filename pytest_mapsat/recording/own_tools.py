@@ -123,6 +123,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_member
 
 
 _SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns?|Yields?|Raises|Examples?|Notes?|Attributes):?$")
+_OF_ARGUMENTS = ("Args", "Arguments", "Parameters")
 _ARGUMENT = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.+)$")
 _SPHINX = re.compile(r"^:param(?:\s+[^:]+?)?\s+(\w+):\s*(.+)$")
 #: Keys that hold the name of a thing, the likeliest first.
@@ -282,9 +283,7 @@ def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     for line in lines:
         if match := _SECTION.match(line):
             section = match[1]
-        elif (match := _SPHINX.match(line)) or (
-            section in ("Args", "Arguments", "Parameters") and (match := _ARGUMENT.match(line))
-        ):
+        elif match := _SPHINX.match(line) or (_ARGUMENT.match(line) if section in _OF_ARGUMENTS else None):
             words[match[1]] = match[2]
     return " ".join(about), words
 
@@ -350,11 +349,8 @@ class OwnTools:
         try:
             return self._tools[name].spec()
         except (ValidationError, ValueError, TypeError) as error:
-            why = (
-                "; ".join(str(problem["msg"]) for problem in error.errors())
-                if isinstance(error, ValidationError)
-                else error
-            )
+            problems: Any = error.errors() if isinstance(error, ValidationError) else [{"msg": error}]
+            why = "; ".join(str(problem["msg"]) for problem in problems)
             raise UsageError(f"tools {self.name!r}: {name!r} cannot be described: {why}") from None
 
     def ask(self, name: str, arguments: JsonObject) -> Json:
@@ -562,8 +558,7 @@ def _merge(
         call = f"case {case}: {recording.tool}({_shortened(recording.arguments, 120)})"
         if key in now:
             if now[key].result != recording.result:
-                result = _shortened(now[key].result, 80)
-                kept.problems.append(f"{call} gave two answers; {result} is kept")
+                kept.problems.append(f"{call} gave two answers; {_shortened(now[key].result, 80)} is kept")
             continue
         now[key] = recording
         earlier = before.get(key, [])

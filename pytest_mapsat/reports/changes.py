@@ -125,8 +125,7 @@ def change_counts(comparison: Comparison) -> str:
     parts = [f"{worse} worse"] if worse else []
     parts += [f"{better} better"] if better else []
     parts += [f"{other} changed"] if (other := len(comparison.cases) - worse - better) else []
-    text = ", ".join(parts) or "none changed"
-    return f"{comparison.pairs} cases in both runs: {text}"
+    return f"{comparison.pairs} cases in both runs: {', '.join(parts) or 'none changed'}"
 
 
 def brief_change(comparison: Comparison) -> str:

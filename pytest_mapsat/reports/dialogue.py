@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
 
 from pytest_mapsat.model import (
     ASSERTED_AS,
@@ -26,7 +25,6 @@ from pytest_mapsat.options import OPTIONS, Option, fields_of
 from . import view
 from .changes import quoted
 from .text import Line, cell_width, cut, labelled, printable, side_by_side, wrap
-from .view import metric_word
 
 #: Characters of a result that are shown, and of all of them where everything is wanted.
 _RESULT, _ALL = 400, 1_000_000
@@ -151,8 +149,7 @@ def _part(name: str, text: str, width: int, style: str = "", *, lead: str = "") 
 
 def dialogue_data(card: Scorecard) -> JsonObject:
     """Return one episode as JSON data in the form of the run file."""
-    data: dict[str, Any] = card.model_dump(mode="json", exclude={"trajectory"})
-    return {**data, "trajectory": card.trajectory.to_json()}
+    return {**card.model_dump(mode="json", exclude={"trajectory"}), "trajectory": card.trajectory.to_json()}
 
 
 # -- failures, and the command that shows them again -------------------------------------------------------------------
@@ -273,7 +270,7 @@ class _FailureText:
     def scores(self, metrics: Sequence[Metric]) -> None:
         """Add the metrics of the episode; a line never breaks between a metric and its value."""
         spans = {metric.name: view.range_text(self._card.bounds_of(metric.name)) for metric in metrics if metric.gated}
-        values = [f"{metric_word(name)} {span}".replace(" ", _HELD) for name, span in spans.items() if span]
+        values = [f"{view.metric_word(name)} {span}".replace(" ", _HELD) for name, span in spans.items() if span]
         self.add("  ".join(values) or "no metric could be computed")
         self.lines[1:] = [line.replace(_HELD, " ") for line in self.lines[1:]]
 

@@ -27,6 +27,9 @@ CHECK_WORDS = {
     "matches": "a text without the wanted pattern",
     "asked": "too few or too many questions",
     "grounded": "a claim that no tool result supports",
+    "private": "private data where none may stand",
+    "consent": "an act without the user's yes",
+    "quiet": "something done where nothing was due",
     "python": "a check in Python",
 }
 #: The plain words for a failure that no check found, by its kind.

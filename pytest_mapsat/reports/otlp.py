@@ -25,7 +25,6 @@ from pytest_mapsat.model import (
     Scorecard,
     Step,
     Turn,
-    Usage,
     canonical_json,
     digest,
 )
@@ -252,19 +251,12 @@ def _reply(trace: _Trace, turn: Turn, users: Sequence[Turn], times: JsonObject) 
         "gen_ai.input.messages": _messages(users),
         "gen_ai.output.messages": _messages([turn]),
         "gen_ai.output.type": "json" if turn.output is not None else "text",
-        **_spent(turn.usage),
+        "gen_ai.usage.input_tokens": turn.usage.input_tokens,
+        "gen_ai.usage.output_tokens": turn.usage.output_tokens,
+        "gen_ai.usage.cost": turn.usage.cost,
         "mapsat.turn": canonical_json(own),
     }
     trace.add(f"chat {trace.agent}", times, attributes)
-
-
-def _spent(usage: Usage) -> JsonObject:
-    """Return tokens and cost as attributes of a span."""
-    return {
-        "gen_ai.usage.input_tokens": usage.input_tokens,
-        "gen_ai.usage.output_tokens": usage.output_tokens,
-        "gen_ai.usage.cost": usage.cost,
-    }
 
 
 def _messages(turns: Iterable[Turn]) -> str:

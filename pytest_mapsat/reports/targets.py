@@ -120,11 +120,8 @@ def parse_report(text: str, base: Path, environment: Mapping[str, str] = os.envi
     kind, colon, place = text.strip().partition(":")
     if kind not in REPORTS:
         likely = _OF_ENDING.get(Path(text.strip()).suffix.lower())
-        hint = (
-            f"did you mean {likely}:{shown(text.strip())[1:-1]}?"
-            if likely and not colon
-            else did_you_mean(kind, REPORTS)
-        )
+        meant = f"did you mean {likely}:{shown(text.strip())[1:-1]}?" if likely and not colon else ""
+        hint = meant or did_you_mean(kind, REPORTS)
         expected = f"expected TYPE:PATH with one of {', '.join(REPORTS)}"
         raise UsageError(f"found {shown(text)}, {expected}" + (f"; {hint}" if hint else ""))
     if kind == GITHUB and place in ("", "-"):

@@ -27,28 +27,10 @@ from pytest_mapsat.model import (
     shown,
 )
 
+from . import view
 from .changes import brief_change, change_lines, rule_lines
 from .failures import failure_groups
 from .text import Line, cell_width, cut, labelled, printable
-from .view import (
-    PASS_RATE,
-    card_name,
-    counts_text,
-    dimension_order,
-    dimension_title,
-    gated_metrics,
-    group_order,
-    leading,
-    mean_text,
-    metric_title,
-    metric_word,
-    recovery_rows,
-    row_name,
-    sample_text,
-    seconds_text,
-    short_mean_text,
-    span_text,
-)
 
 _WIDEST_NAME = 24
 _GAPS = ("  ", " ")
@@ -122,13 +104,14 @@ def group_lines(run: Run, dimension: str, *, width: int) -> list[Line]:
         UsageError: the run has no such groups.
     """
     if dimension not in run.groups:
-        hint = did_you_mean(dimension, run.groups) or f"the run has {', '.join(dimension_order(run.groups)) or 'none'}"
+        there = ", ".join(view.dimension_order(run.groups)) or "none"
+        hint = did_you_mean(dimension, run.groups) or f"the run has {there}"
         raise UsageError(f"--by: the run has no groups by {shown(dimension)}; {hint}")
     summary = _Summary(run, width, full=True, saved="")
     most = max((int(name[5:]) for name in run.summary if name.startswith("pass@")), default=0)
-    columns = [PASS_RATE, *summary.columns(), *((f"pass@{most}", f"pass^{most}") if most else ())]
+    columns = [view.PASS_RATE, *summary.columns(), *((f"pass@{most}", f"pass^{most}") if most else ())]
     rows = summary.cells(columns, dimension)
-    rows[0][0] = f"{dimension_title(dimension)}, {rows[0][0]}"
+    rows[0][0] = f"{view.dimension_title(dimension)}, {rows[0][0]}"
     summary.draw(rows, columns)
     return summary.lines
 
@@ -189,32 +172,32 @@ class _Summary:
         run = self._run
         count, trials = len({row.id for row in self._rows}), max((row.trials for row in self._rows), default=1)
         size = f"{count} case{'s' * (count != 1)}" + (f" x {trials} trials" if trials > 1 else "")
-        size += f", {seconds_text(run.timing.seconds)}" if run.timing.seconds else ""
-        text = f"{run.gate.outcome.upper()}   {counts_text(run, _DOT)}"
+        size += f", {view.seconds_text(run.timing.seconds)}" if run.timing.seconds else ""
+        text = f"{run.gate.outcome.upper()}   {view.counts_text(run, _DOT)}"
         self._apart("mapsat", text, size, _STYLES[run.gate.outcome])
-        if sample := sample_text(run.manifest):
+        if sample := view.sample_text(run.manifest):
             self._say("sample", sample)
 
     def scores(self) -> None:
         """Add the first metric with the reason for its bounds and its interval, then its component metrics."""
-        name = leading(self._run)
+        name = view.leading(self._run)
         mean = self._run.summary.get(name)
-        if mean is None or not mean_text(mean):
+        if mean is None or not view.mean_text(mean):
             return
-        text = short_mean_text(mean, "–")
+        text = view.short_mean_text(mean, "–")
         if mean.bounds and mean.bounds[0] != mean.bounds[1]:
             text += f" ({self._why_open(name, mean)})"
         known = mean.low is not None and mean.high is not None and mean.low != mean.high
-        self._apart(metric_word(name), text, f"95 %: {mean.low:.2f}–{mean.high:.2f}" if known else "")
-        others = [other for other in gated_metrics(self._run) if other != name]
+        self._apart(view.metric_word(name), text, f"95 %: {mean.low:.2f}–{mean.high:.2f}" if known else "")
+        others = [other for other in view.gated_metrics(self._run) if other != name]
         others = [other for other in others if other in _PARTS] or others[: len(_PARTS)]
         parts = [
-            f"{metric_word(other)} {span}"
+            f"{view.metric_word(other)} {span}"
             for other in others
-            if (span := short_mean_text(self._run.summary.get(other), "–"))
+            if (span := view.short_mean_text(self._run.summary.get(other), "–"))
         ]
         self._joined("", parts)
-        by_attribute = groupby(recovery_rows(self._run), key=lambda row: row[0].partition(" ")[0])
+        by_attribute = groupby(view.recovery_rows(self._run), key=lambda row: row[0].partition(" ")[0])
         # All together, and the kind that costs most.
         rows = chain.from_iterable(islice(rows, 2) for _, rows in by_attribute)
         for number, (kind, recovery, interval, cases) in enumerate(rows):
@@ -248,8 +231,8 @@ class _Summary:
 
     def domains(self, room: int) -> None:
         """Add a table of the worst domains in the remaining lines; nothing for a single domain."""
-        name, groups = leading(self._run), self._run.groups.get("domain", {})
-        if len(groups) < 2 or room < _LEAST_ROOM or not mean_text(self._run.summary.get(name)):  # noqa: PLR2004
+        name, groups = view.leading(self._run), self._run.groups.get("domain", {})
+        if len(groups) < 2 or room < _LEAST_ROOM or not view.mean_text(self._run.summary.get(name)):  # noqa: PLR2004
             return
         members = by_key(
             (domain, row) for row in self._rows for domain in {domain for card in row.cards for domain in card.domains}
@@ -259,13 +242,13 @@ class _Summary:
             outcomes = Counter(row.outcome for row in members.get(domain, ()))
             span = (means[name].bounds if name in means else None) or (0.0, 0.0)
             counts = map(str, (outcomes.total(), outcomes["failed"], outcomes["unevaluated"]))
-            cells = [printable(domain), *counts, short_mean_text(means.get(name), "–") or "-"]
+            cells = [printable(domain), *counts, view.short_mean_text(means.get(name), "–") or "-"]
             bar = "█" * round(span[0] * _BAR) + "░" * (round(span[1] * _BAR) - round(span[0] * _BAR))
             rows.append(((sum(span), -outcomes["failed"], domain), cells, bar))
         rows.sort(key=lambda row: row[0])
         twice = any(len(card.domains) > 1 for card in self._run.cases)
         shown = rows if len(rows) + 1 + twice <= room else rows[: room - 2]
-        table = [["domain", "cases", "failed", "undecided", metric_word(name)], *(cells for _, cells, _ in shown)]
+        table = [["domain", "cases", "failed", "undecided", view.metric_word(name)], *(cells for _, cells, _ in shown)]
         widths = [max(cell_width(row[place]) for row in table) for place in range(len(table[0]))]
         widths[0] = max(min(max(widths[0], LABEL - 2), self._width - sum(widths[1:]) - 2 * len(widths[1:])), 1)
         for row, bar in zip(table, ["", *(bar for _, _, bar in shown)], strict=True):
@@ -346,13 +329,13 @@ class _Summary:
         """Add the table of means: all metric sets together, or a table for each if the terminal is too narrow."""
         set_of = {metric.name: metric.metric_set for metric in self._run.manifest.metrics}
         by_set = by_key((set_of.get(name, ""), name) for name in self.columns())
-        together = self.cells([PASS_RATE, *(name for some in by_set.values() for name in some)])
+        together = self.cells([view.PASS_RATE, *(name for some in by_set.values() for name in some)])
         together[0] = _short(together[0])
         if len(by_set) > 1 and _fits(together, self._width, _GAPS[-1]):
             by_set = {"": [name for some in by_set.values() for name in some]}
         for number, (metric_set, some) in enumerate(by_set.items()):
             self.lines += [Line("")] if number else []
-            columns = some if number else [PASS_RATE, *some]
+            columns = some if number else [view.PASS_RATE, *some]
             rows = self.cells(columns)
             if metric_set and all(name.startswith(f"{metric_set}_") for name in some):
                 heads = [head[len(metric_set) + 1 :] for head in rows[0][-len(some) :]]
@@ -366,7 +349,7 @@ class _Summary:
 
     def columns(self) -> list[str]:
         """Return the metrics from left to right: the paper's metrics in everyday order, then those of other metric sets."""
-        gated = gated_metrics(self._run)
+        gated = view.gated_metrics(self._run)
         papers = {metric.name for metric in MSB_METRICS}
         first = [name for name in _EVERYDAY if name in gated]
         return first + [name for name in gated if name not in first and (self._full or name not in papers)]
@@ -376,7 +359,7 @@ class _Summary:
         count = len({row.id for row in self._rows})
         trials = max((row.trials for row in self._rows), default=1)
         head = f"{count} case{'s' * (count != 1)}" + (f" x {trials}" if trials > 1 else "")
-        cells = [[head, *map(metric_title, columns)]]
+        cells = [[head, *map(view.metric_title, columns)]]
         cells.append(["all", *self._means(self._rows, self._run.summary, columns)])
         members = by_key(
             (name, row)
@@ -384,7 +367,7 @@ class _Summary:
             for name in dict.fromkeys(name for card in row.cards for of, name in memberships(card) if of == dimension)
         )
         groups = self._run.groups.get(dimension, {})
-        for name in group_order(groups):
+        for name in view.group_order(groups):
             means = groups[name]
             cells.append([cut(printable(name), _WIDEST_NAME), *self._means(members.get(name, []), means, columns)])
         return cells
@@ -392,8 +375,8 @@ class _Summary:
     def _means(self, rows: Sequence[CaseRow], means: Mapping[str, Aggregate], columns: Sequence[str]) -> list[str]:
         """Return the cells of a row: the passed cases, and the mean of each metric, ``-`` if it is unknown."""
         passed = f"{sum(row.outcome == 'passed' for row in rows)}/{len(rows)}"
-        text = mean_text if self._full else short_mean_text
-        return [passed if name == PASS_RATE else text(means.get(name), "-") or "-" for name in columns]
+        text = view.mean_text if self._full else view.short_mean_text
+        return [passed if name == view.PASS_RATE else text(means.get(name), "-") or "-" for name in columns]
 
     def draw(self, rows: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
         """Add the lines of a table; if it is too wide, narrow its gaps, then drop the least useful columns, then cut names."""
@@ -426,7 +409,7 @@ class _Summary:
 
     def _legend(self) -> None:
         """Add notes on the table: the definitions of metrics, the meaning of ranges, and the omitted cases."""
-        run, gated = self._run, gated_metrics(self._run)
+        run, gated = self._run, view.gated_metrics(self._run)
         if {"ar", "ecr", "iisr"} <= set(gated):
             self._note("satisfied (AR) = requests met x unspoken needs met, per case")
             self._note("efficiency (SES) = satisfied x brevity (0.5 with as many replies as expected)")
@@ -438,7 +421,7 @@ class _Summary:
             count = len({card.id for card in run.cases})
             ranges = [name for name in gated if name in run.summary and run.summary[name].undecided]
             # Where the first means are exact, those that are not are named.
-            which = "" if set(ranges) & set(_EVERYDAY) else f" ({', '.join(map(metric_word, ranges))})"
+            which = "" if set(ranges) & set(_EVERYDAY) else f" ({', '.join(map(view.metric_word, ranges))})"
             of = f"{undecided} of {count} cases" if count > 1 else "the only case"
             text = f"a range{which}: labels of {of} are undecided"
             self._note(f"{text} (mapsat review {self._saved or 'RUN'})", "yellow")
@@ -450,7 +433,8 @@ class _Summary:
                     f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(mean.left_out.items())
                 )
                 in_mean = mean.n + mean.undecided
-                counting.setdefault(f"{in_mean} case{'s' * (in_mean > 1)} ({classes})", []).append(metric_word(name))
+                counts = f"{in_mean} case{'s' * (in_mean > 1)} ({classes})"
+                counting.setdefault(counts, []).append(view.metric_word(name))
         for counts, names in counting.items():
             self._note(f"{', '.join(names)}: means over {counts}", "yellow")
         if suspects := Counter(card.id for card in run.cases for label in card.labels if label.suspect):
@@ -462,7 +446,7 @@ class _Summary:
             self._note(text, "yellow")
         headlines = ((metric.name, run.summary.get(metric.name)) for metric in run.manifest.metrics if metric.headline)
         intervals = [
-            f"{metric_word(name)} {mean.low:.3f}-{mean.high:.3f}"
+            f"{view.metric_word(name)} {mean.low:.3f}-{mean.high:.3f}"
             for name, mean in headlines
             if mean and mean.low is not None and mean.high is not None
         ]
@@ -480,22 +464,24 @@ class _Summary:
         summary = self._run.summary
         share = {"pass@": "any of {} passes", "pass^": "all {} pass"}
         if means := [
-            f"{share[name[:5]].format(name[5:])} ({name}) {mean_text(summary[name])}"
+            f"{share[name[:5]].format(name[5:])} ({name}) {view.mean_text(summary[name])}"
             for name in summary
             if name[:5] in share
         ]:
             self._say("trials", "; ".join(means))
-        if means := [f"{name[5:]} {mean_text(mean)}" for name, mean in summary.items() if name.startswith("user_")]:
+        if means := [
+            f"{name[5:]} {view.mean_text(mean)}" for name, mean in summary.items() if name.startswith("user_")
+        ]:
             self._say(
                 "per user ",
                 f"{len(self._run.groups.get('group', {}))}, right where all their tasks are: {'; '.join(means)}",
             )
         for source in ("", "_context", "_profile", "_environment", "_unstated"):
             ways = {way: summary.get(f"needs_{way}{source}") for way in ("unasked", "asked", "told", "missed")}
-            if means := [f"{way} {mean_text(mean, '-')}" for way, mean in ways.items() if mean_text(mean)]:
+            if means := [f"{way} {view.mean_text(mean, '-')}" for way, mean in ways.items() if view.mean_text(mean)]:
                 self._say(f"needs{source.replace('_', ' ')}"[:LABEL], "; ".join(means))
         slow = sorted(self._run.cases, key=lambda card: (-card.timing.seconds, card.id, card.trial))[:_SLOWEST]
-        self._say("slowest", ", ".join(f"{card_name(card)} {card.timing.seconds:.2f} s" for card in slow))
+        self._say("slowest", ", ".join(f"{view.card_name(card)} {card.timing.seconds:.2f} s" for card in slow))
 
     def _counts(self) -> None:
         """Add the numbers of calls and replies, and the sources of the answers to calls."""
@@ -581,7 +567,7 @@ class _Summary:
     def missing(self) -> None:
         """Add the episodes stopped by the infrastructure, most frequent reasons first, and the lost episodes."""
         stopped = (card for card in self._run.cases if card.blame == "infrastructure")
-        by_reason = by_key((card.reason, card_name(card)) for card in stopped)
+        by_reason = by_key((card.reason, view.card_name(card)) for card in stopped)
         reasons = sorted(by_reason.items(), key=lambda pair: -len(pair[1]))
         texts = [
             f"{len(names)} by the infrastructure: {reason} ({listed(names, _STOPPED_NAMES)})"
@@ -651,9 +637,9 @@ def _flaky(row: CaseRow) -> str:
     """Return the name of a flaky case with the number of passed trials, or the attempt at which it passed."""
     if row.trials > 1:
         again = f", {row.reruns} run again" if row.reruns else ""
-        return f"{row_name(row)} ({row.passed} of {row.trials} trials passed{again})"
+        return f"{view.row_name(row)} ({row.passed} of {row.trials} trials passed{again})"
     attempt = next(card.attempt for card in row.cards if card.outcome == "passed")
-    return f"{row_name(row)} (passed at attempt {attempt} of {len(row.cards)})"
+    return f"{view.row_name(row)} (passed at attempt {attempt} of {len(row.cards)})"
 
 
 # -- the line while a run goes -----------------------------------------------------------------------------------------
@@ -711,7 +697,7 @@ class Tally:
     def mean(self) -> str:
         """Return the mean of AR, or of the suite's first metric, as text with its bounds; empty if it is unknown."""
         spans = [span for _, span in self._last.values() if span is not None]
-        return f"{metric_word(self._metric)} {span_text(*mean_span(spans), '-')}" if spans else ""
+        return f"{view.metric_word(self._metric)} {view.span_text(*mean_span(spans), '-')}" if spans else ""
 
 
 @dataclass(frozen=True, slots=True)

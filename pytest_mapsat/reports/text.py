@@ -24,9 +24,8 @@ def columns(most: int = 80) -> int:
     return min(max(shutil.get_terminal_size((most, 24)).columns, 60), most)
 
 
-def cell_width(text: str) -> int:
-    """Return how many columns the text takes in a terminal."""
-    return cell_len(text)
+#: Returns how many columns a text takes in a terminal.
+cell_width = cell_len
 
 
 def printable(text: str) -> str:

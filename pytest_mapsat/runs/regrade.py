@@ -176,8 +176,7 @@ def regrade(
         case = in_profile_setting(suite.load(entry), suite) if request.options.profile else suite.load(entry)
         grader, known = graders[suite.root], {name: getattr(card, name) for name in _KEPT}
         if bodies is not None and entry in suite.in_python:
-            context = grader.judge.context(case, card.trajectory)
-            known["decided"], known["stamp"] = bodies.play(card, context)
+            known["decided"], known["stamp"] = bodies.play(card, grader.judge.context(case, card.trajectory))
         return grader.grade(case, card.trajectory, line=entry.line, **known)
 
     cards = list(map(regraded, run.cases))

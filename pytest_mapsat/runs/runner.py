@@ -146,8 +146,7 @@ class Carried:
                     course.begin_anew()
                 for entry in suite.earlier(case):
                     if entry.id not in course.dialogues:
-                        task = suite.load(entry)
-                        course.waiting[entry.id] = earlier = play(task, course.kept)
+                        course.waiting[entry.id] = earlier = play(suite.load(entry), course.kept)
                         course.dialogues[entry.id] = _dialogue_of(earlier)
                         self._count(1)
                 played = play(case, course.kept)

@@ -88,12 +88,8 @@ class _ClaudeConversation(FrameworkConversation):
             return {}
         else:
             reason = self.episode.call(name, call.get("tool_input")).text
-        decision = (
-            {"permissionDecision": "deny", "permissionDecisionReason": reason}
-            if reason
-            else {"permissionDecision": "allow"}
-        )
-        return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}}
+        decision = {"hookEventName": "PreToolUse", "permissionDecision": "deny" if reason else "allow"}
+        return {"hookSpecificOutput": decision | ({"permissionDecisionReason": reason} if reason else {})}
 
     def _count(self, used: dict[str, Any], result: Any) -> None:
         # The program reports its cost since its start.
@@ -170,11 +166,9 @@ def _refusal(agent: Any) -> str:
             "its MCP servers are in a file; give them as a dict, with servers in this process (create_sdk_mcp_server)"
         )
     outside = [name for name, config in servers.items() if config.get("type") != "sdk"]
-    return (
-        f"no sandbox can answer its MCP servers outside of this process ({', '.join(outside)}); put servers of create_sdk_mcp_server in their place"
-        if outside
-        else ""
-    )
+    if not outside:
+        return ""
+    return f"no sandbox can answer its MCP servers outside of this process ({', '.join(outside)}); put servers of create_sdk_mcp_server in their place"
 
 
 ADAPTER = Adapter(

@@ -356,11 +356,8 @@ class CaseView:
             _requirement(requirement, labels.get(requirement.id), self.card)
             for requirement in view.requirements(self.card).values()
         ]
-        return tuple(
-            sorted(
-                every, key=lambda requirement: _READ["none" if requirement.label is None else requirement.label.outcome]
-            )
-        )
+        every.sort(key=lambda each: _READ["none" if each.label is None else each.label.outcome])
+        return tuple(every)
 
     @cached_property
     def turns(self) -> tuple[TurnView, ...]:
@@ -549,12 +546,12 @@ def opening(card: Scorecard) -> Scorecard:
     ]
     met = {label.requirement for label in card.labels if label.value == 1 and label.kind not in BESIDES}
     labels = [
-        _wordless_label(*[getattr(label, name) for name in _ENDED]) if label.requirement in met else label
+        _wordless(Label, **{name: getattr(label, name) for name in _ENDED}) if label.requirement in met else label
         for label in card.labels
     ]
     requirements = [
-        _wordless_requirement(requirement.id, requirement.kind) if requirement.id in met else requirement
-        for requirement in card.requirements
+        _wordless(CardRequirement, id=item.id, kind=item.kind, text="") if item.id in met else item
+        for item in card.requirements
     ]
     kept = card.model_copy(
         update={
@@ -568,16 +565,10 @@ def opening(card: Scorecard) -> Scorecard:
     return kept
 
 
-@lru_cache(maxsize=10_000)
-def _wordless_label(*ended: Any) -> Label:
-    """Return a label without words, cached because many scorecards share it."""
-    return Label(**dict(zip(_ENDED, ended, strict=True)))
-
-
-@lru_cache(maxsize=10_000)
-def _wordless_requirement(name: str, kind: str) -> CardRequirement:
-    """Return a requirement without text, cached because many scorecards share it."""
-    return CardRequirement(id=name, kind=kind, text="")
+@lru_cache(maxsize=20_000)
+def _wordless(sort: Callable[..., Any], /, **fields: Any) -> Any:
+    """Return a label or a requirement without words, cached because many scorecards share it."""
+    return sort(**fields)
 
 
 # -- parts of an episode -----------------------------------------------------------------------
