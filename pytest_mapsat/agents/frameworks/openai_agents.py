@@ -197,12 +197,8 @@ def _context_kind(agent: Any) -> Any:
     for member in team_of(agent, "handoffs"):
         guards = [*getattr(member, "input_guardrails", ()), *getattr(member, "output_guardrails", ())]
         functions = [guard.guardrail_function for guard in guards]
-        kind = kind_in(
-            getattr(member, "__orig_class__", None),
-            getattr(member, "instructions", None),
-            getattr(member, "hooks", None),
-            *functions,
-        )
+        own = (getattr(member, name, None) for name in ("__orig_class__", "instructions", "hooks"))
+        kind = kind_in(*own, *functions)
         if kind is not None:
             return kind
     return None
