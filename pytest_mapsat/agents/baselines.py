@@ -89,13 +89,8 @@ class _Prepared(Conversation):
 
 def _passes_by(case: Case, tool: str, number: int) -> bool:
     """Return whether a call fails that succeeds if it is made again; one is not made again whose reply alone is lost or late."""
-    return any(
-        fault.tool == tool
-        and fault.call != "every"
-        and fault.hits(number)
-        and fault.error not in ("slow", "lost_reply")
-        for fault in case.world.faults
-    )
+    failing = [fault for fault in case.world.faults if fault.tool == tool and fault.error not in ("slow", "lost_reply")]
+    return any(fault.call != "every" and fault.hits(number) for fault in failing)
 
 
 def _play_dialogue(case: Case, name: str, dialogue: Dialogue | None, toolbox: Toolbox) -> Iterator[Reply]:

@@ -67,15 +67,14 @@ _KINDS: dict[str, dict[str, Kind]] = {
     "llm.request.type": {"chat": "chat", "completion": "chat"},
 }  # fmt: skip
 #: Where the parts stand, the first that is there; the last ones are whatever the framework took for input and output.
-_VALUES_IN, _VALUES_OUT = (
-    (
-        "input.value",
-        "ai.prompt",
-        "traceloop.entity.input",
-        "langfuse.observation.input",
-        "gcp.vertex.agent.llm_request",
-    ),
-    ("output.value", "traceloop.entity.output", "langfuse.observation.output", "gcp.vertex.agent.llm_response"),
+_VALUES_IN = (
+    "input.value", "ai.prompt", "traceloop.entity.input", "langfuse.observation.input", "gcp.vertex.agent.llm_request",
+)  # fmt: skip
+_VALUES_OUT = (
+    "output.value",
+    "traceloop.entity.output",
+    "langfuse.observation.output",
+    "gcp.vertex.agent.llm_response",
 )
 _MESSAGES_IN = ("gen_ai.input.messages", "ai.prompt.messages", "gen_ai.prompt")
 _MESSAGES_OUT = ("gen_ai.output.messages", "gen_ai.completion")

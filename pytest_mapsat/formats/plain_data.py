@@ -95,22 +95,15 @@ class LocatedDocument:
 
 #: The fields whose value names the sort of a noun in a union.
 _TAGS = ("kind", "op")
+#: What each of pydantic's errors of a type wanted.
 _WANTED = {
     "string_type": "text",
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "dict_type": "a mapping",
-    "mapping_type": "a mapping",
-    "model_type": "a mapping",
-    "model_attributes_type": "a mapping",
     "finite_number": "a finite number",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
+    **dict.fromkeys(("dict_type", "mapping_type", "model_type", "model_attributes_type"), "a mapping"),
 }
 _PATTERNS = {
     DATE_PATTERN: "a day such as 2026-05-23, or a moment of it such as 2026-05-23T22:23:47+08:00",

@@ -98,7 +98,7 @@ class Beginning:
         self._episodes.finished = finished
         self._episodes.journal = self._journal(request.model_dump(mode="json", by_alias=True))
         if prompts := prompts_of(request):
-            self.note({"prompts": prompts})
+            self._episodes.note({"prompts": prompts})
         self._episodes.keeps_lines = self.needs_lines
         if finished is not None and (journal := self._episodes.journal) is not None:
             for card in finished.cards():
@@ -135,16 +135,6 @@ class Beginning:
         except OSError:
             return None
         return folder / "journal"
-
-    def note(self, entry: dict[str, Any]) -> None:
-        """Write an entry other than an episode into the journal, if there is one."""
-        if self._episodes.journal is not None:
-            try:
-                self._episodes.journal.note(entry)
-            except OSError as error:
-                self._episodes.fault = (
-                    self._episodes.fault or f"{self._episodes.journal.path}: {error.strerror or error}"
-                )
 
 
 def write_line(terminal: pytest.TerminalReporter, text: str, **markup: bool) -> None:
@@ -364,9 +354,8 @@ class Reporter:
             self._told = True  # nothing ran: the error says all that there is to say
             raise pytest.UsageError(str(error)) from None
         self._tell_too_few_trials()
-        self.beginning.note(
-            {"suites": [info.model_dump(mode="json") for info in infos], "collected": self._ledger.collected}
-        )
+        described = [info.model_dump(mode="json") for info in infos]
+        self.episodes.note({"suites": described, "collected": self._ledger.collected})
 
     def _tell_too_few_trials(self) -> None:
         """Warn once before the run if the planned comparison is too small to detect a difference."""
@@ -586,7 +575,7 @@ class Reporter:
         former = self.beginning.moved.get(os.path.realpath(path))
         write_run(path, run, self._lines(self._cards), like=None if former is None else Path(former))
         self._saved = True
-        self.beginning.note({"ended": "complete" if not run.accounting.lost else "stopped"})
+        self.episodes.note({"ended": "complete" if not run.accounting.lost else "stopped"})
 
     def _keep_answers(self) -> None:
         """Write the answers of the user's own tools into the suites as recordings."""

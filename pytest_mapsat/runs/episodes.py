@@ -14,6 +14,7 @@ from pytest_mapsat.formats import CardPlace, Journal, scorecard_line, shown_path
 from pytest_mapsat.model import (
     Accounting,
     Json,
+    JsonObject,
     Lost,
     RunOptions,
     RunRequest,
@@ -170,6 +171,14 @@ class Episodes:
             return True
         finished = self.finished
         return finished is not None and finished.card(wanted.case, wanted.trial, wanted.agent, 1) is not None
+
+    def note(self, entry: JsonObject) -> None:
+        """Write an entry other than an episode into the journal, if there is one."""
+        if self.journal is not None:
+            try:
+                self.journal.note(entry)
+            except OSError as error:
+                self.fault = self.fault or f"{self.journal.path}: {error.strerror or error}"
 
     def _journalled(self, card: Scorecard, *, again: bool) -> Ended:
         """Return a finished episode after writing it to the journal; with its line if there is no journal or writing fails."""

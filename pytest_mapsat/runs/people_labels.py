@@ -455,6 +455,5 @@ def _distinguishing_fields(dialogue: PeopleLabels | Scorecard) -> Iterator[tuple
 
 def dialogue_name(card: Scorecard) -> str:
     """Return the name of a dialogue for messages: case, trial, and agent and attempt if needed."""
-    return f"case {card.id}, trial {card.trial}" + "".join(
-        f", {name} {value}" for name, value in _distinguishing_fields(card)
-    )
+    which = "".join(f", {name} {value}" for name, value in _distinguishing_fields(card))
+    return f"case {card.id}, trial {card.trial}{which}"

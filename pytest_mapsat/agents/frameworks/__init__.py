@@ -66,10 +66,8 @@ class Spent:
             tokens_out: tokens that it wrote; None as above.
             cost: US dollars; None as above.
         """
-        counted = bool(tokens_in or tokens_out)
-        self.parts.append(
-            Usage(input_tokens=tokens_in if counted else None, output_tokens=tokens_out if counted else None, cost=cost)
-        )
+        tokens = (tokens_in, tokens_out) if tokens_in or tokens_out else (None, None)
+        self.parts.append(Usage(input_tokens=tokens[0], output_tokens=tokens[1], cost=cost))
 
     def usage(self) -> dict[str, float | None] | None:
         """Return the usage of the reply; None if nothing was counted."""

@@ -65,11 +65,8 @@ class _CrewConversation(FrameworkConversation):
     def _inputs(self, message: str) -> dict[str, Any]:
         """Return the values for placeholders in a crew's tasks: the context, the message and the history."""
         before = "\n".join(f"{entry['role']}: {entry['content']}" for entry in self._dialogue[:-1])
-        context = {
-            name: value
-            for name, value in self.episode.context.items()
-            if isinstance(value, str | int | float | bool | dict | list)
-        }
+        fits = (str, int, float, bool, dict, list)
+        context = {name: value for name, value in self.episode.context.items() if isinstance(value, fits)}
         return {**context, "message": message, "history": before}
 
 

@@ -179,9 +179,8 @@ def meet(call: GuardedCall) -> Any:
     plain = {"arun": "run", "ainvoke": "invoke"}.get(call.name, call.name)
     if plain not in ("run", "invoke"):
         arguments = call.arguments(tool.args)
-        return call.episode.call(
-            tool.name, {name: arguments[name] for name in tool.args if name in arguments}, _caller()
-        ).text
+        known = {name: arguments[name] for name in tool.args if name in arguments}
+        return call.episode.call(tool.name, known, _caller()).text
     options = dict(call.options)
     given, *others = call.given or [options.pop("input" if plain == "invoke" else "tool_input")]
     given = dict.fromkeys(list(tool.args)[:1], given) if isinstance(given, str) else given

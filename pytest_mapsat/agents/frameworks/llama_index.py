@@ -103,9 +103,8 @@ def _output(call: GuardedCall, name: str) -> Any:
     """Return the sandbox's answer to a call of a tool, as a ``ToolOutput``."""
     from llama_index.core.tools import ToolOutput
 
-    arguments = {
-        key: value for key, value in call.options.items() if key != getattr(call.thing, "ctx_param_name", None)
-    }
+    context = getattr(call.thing, "ctx_param_name", None)
+    arguments = {key: value for key, value in call.options.items() if key != context}
     arguments |= {"input": call.given[0]} if call.given else {}
     answer = call.episode.call(name, arguments)
     return ToolOutput(

@@ -134,22 +134,6 @@ async def _listed(call: GuardedCall) -> list[Any]:
     return [tool if passed and _is_of_a_server(tool) else _twin(tool, call) for tool in tools]
 
 
-def _runner(tool: Any, call: GuardedCall) -> Any:
-    """Return a copy of a tool that runs an agent: its runs are counted and keep their order; any other own tool as it is."""
-    real = getattr(tool, "on_invoke_tool", None)
-    if real is None or is_ours(real) or not call.episode:
-        return tool
-
-    async def invoke(*given: Any) -> Any:
-        """Run the agent."""
-        call.episode.count_run(tool.name)
-        return await in_turn(call._replace(body=real, given=given, options={}))
-
-    twin = copy.copy(tool)
-    twin.on_invoke_tool = invoke
-    return twin
-
-
 def _is_of_a_server(tool: Any) -> bool:
     """Return whether a tool comes from an MCP server."""
     return str(getattr(getattr(getattr(tool, "_tool_origin", None), "type", None), "value", "")) == "mcp"
@@ -164,11 +148,19 @@ def _is_own(tool: Any, call: GuardedCall) -> bool:
 
 
 def _twin(tool: Any, call: GuardedCall) -> Any:
-    """Return a copy of a tool whose calls the sandbox answers or refuses; for an own tool see ``_runner``."""
-    if _is_own(tool, call):
-        return _runner(tool, call)
+    """Return a copy of a tool whose calls the sandbox answers or refuses; of an own tool that runs an agent, a copy whose runs are counted and keep their order; any other own tool as it is."""
+    own = _is_own(tool, call)
+    real: Any = getattr(tool, "on_invoke_tool", None)
+    if own and (real is None or is_ours(real) or not call.episode):
+        return tool
+
+    async def run(*given: Any) -> Any:
+        """Run the agent."""
+        call.episode.count_run(tool.name)
+        return await in_turn(call._replace(body=real, given=given, options={}))
+
     twin = copy.copy(tool)
-    twin.on_invoke_tool = _invoker(tool, call, str(call.thing.name))
+    twin.on_invoke_tool = run if own else _invoker(tool, call, str(call.thing.name))
     return twin
 
 
@@ -197,12 +189,8 @@ def _context_kind(agent: Any) -> Any:
     for member in team_of(agent, "handoffs"):
         guards = [*getattr(member, "input_guardrails", ()), *getattr(member, "output_guardrails", ())]
         functions = [guard.guardrail_function for guard in guards]
-        kind = kind_in(
-            getattr(member, "__orig_class__", None),
-            getattr(member, "instructions", None),
-            getattr(member, "hooks", None),
-            *functions,
-        )
+        own = (getattr(member, name, None) for name in ("__orig_class__", "instructions", "hooks"))
+        kind = kind_in(*own, *functions)
         if kind is not None:
             return kind
     return None

@@ -57,11 +57,8 @@ class _PydanticConversation(FrameworkConversation):
             prompt, message_history=list(self._messages), deferred_tool_results=results, deps=self._deps
         )
         self._messages = result.all_messages()
-        for message in result.new_messages():
-            if message.kind == "response":
-                self.thoughts += [
-                    part.content for part in message.parts if part.part_kind == "thinking" and part.content
-                ]
+        parts = [part for message in result.new_messages() if message.kind == "response" for part in message.parts]
+        self.thoughts += [part.content for part in parts if part.part_kind == "thinking" and part.content]
         output = result.output
         if not isinstance(output, DeferredToolRequests):
             return output
@@ -107,10 +104,8 @@ def _met_in_a_set(call: GuardedCall) -> Any:
     functions = isinstance(toolset, FunctionToolset)
     member = toolset.tools.get(name) if functions else None
     # Sets around others hand on to them; tools that belong to the framework itself, such as the search for other tools, have a kind.
-    around = (
-        not functions and type(toolset).__module__.startswith("pydantic_ai.toolsets.") and not is_sandboxed(toolset)
-    )
-    own = around or getattr(tool and tool.tool_def, "tool_kind", None)
+    theirs = not functions and type(toolset).__module__.startswith("pydantic_ai.toolsets.")
+    own = (theirs and not is_sandboxed(toolset)) or getattr(tool and tool.tool_def, "tool_kind", None)
     if own or not must_answer(call, name, getattr(member, "function", None), member):
         return in_turn(call)
     ctx = given.get("ctx")
