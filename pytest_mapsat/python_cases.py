@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         PlannedCall,
         Requirement,
         ScriptedAnswer,
+        ToolFault,
         World,
     )
 
@@ -75,7 +76,7 @@ class User:
 
 #: Where the keywords stand in a case in YAML; the others stand at the top under their own name.
 _EPISODE = {"max_calls": "calls", "run": "run"}
-_WORLD = ("events",)
+_WORLD = ("events", "faults")
 _VISIBLE = ("query", "messages", "context", "interactions", "instructions", "output_schema")
 _OF_USER = ("intent", "persona", "preferences")
 _TRUTH = (
@@ -154,6 +155,7 @@ def case(
     quiet: bool | None = None,
     world: World | Values | None = None,
     events: Sequence[Event | Values] | None = None,
+    faults: Sequence[ToolFault | Values] | None = None,
     max_calls: int | None = None,
     run: Sequence[str] | None = None,
     domains: Sequence[str] | None = None,
@@ -187,6 +189,7 @@ def case(
         quiet: whether doing nothing is right.
         world: where the case begins, beside what all cases of the suite start from.
         events: what happens during the dialogue; the same as ``events`` of ``world``.
+        faults: calls of tools that fail; the same as ``faults`` of ``world``.
         max_calls: calls of tools in the dialogue.
         run: tools of the agent whose own body runs, because it runs another agent.
         domains: domains of the suite.

@@ -3,6 +3,7 @@
 import inspect
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,7 +24,9 @@ RECORDING = Recording(case="c1", tool="find", arguments={"query": "a cafe"}, res
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_the_example_runs(block):
+def test_the_example_runs(block, monkeypatch):
+    if "openai" in block:
+        scripted(monkeypatch)
     names = {}
     exec(block, names)
     agent = next(names[name] for name in ("Agent", "make", "agent") if name in names)
@@ -35,8 +38,29 @@ def test_the_example_runs(block):
     assert trajectory.replies[0].text
 
 
+def scripted(monkeypatch):
+    """Put a model that calls ``find`` once and then answers in place of OpenAI's client."""
+    openai = pytest.importorskip("openai")
+
+    def create(messages, **_):
+        call = SimpleNamespace(
+            id="1", type="function", function=SimpleNamespace(name="find", arguments='{"query": "a cafe"}')
+        )
+        last = messages[-1]
+        done = isinstance(last, dict) and last["role"] == "tool"
+        reply = (
+            SimpleNamespace(content="Blue Door", tool_calls=[])
+            if done
+            else SimpleNamespace(content="", tool_calls=[call])
+        )
+        return SimpleNamespace(choices=[SimpleNamespace(message=reply)])
+
+    client = SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
+    monkeypatch.setattr(openai, "OpenAI", lambda: client)
+
+
 def test_there_are_examples_of_each_kind():
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 7
     assert sum("async def" in block for block in BLOCKS) == 1
     assert sum("Reply(" in block for block in BLOCKS) == 1
 

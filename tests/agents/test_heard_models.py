@@ -139,6 +139,8 @@ def responses(models):
 
 
 def anthropic(models):
+    pytest.importorskip("anthropic")
+
     async def agent(message):
         async with client_of("AsyncAnthropic", models) as client:
             answer = await client.messages.create(model="m", max_tokens=9, messages=MESSAGES)
@@ -148,6 +150,8 @@ def anthropic(models):
 
 
 def anthropic_stream(models):
+    pytest.importorskip("anthropic")
+
     def agent(message):
         client = client_of("Anthropic", models)
         with client, client.messages.stream(model="m", max_tokens=9, messages=MESSAGES) as stream:

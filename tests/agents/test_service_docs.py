@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -32,13 +31,6 @@ def python_block(part):
     """Return the one program of the page that holds a part."""
     [block] = [block for block in re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL) if part in block]
     return block
-
-
-@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
-def test_the_program_for_node(tmp_path):
-    [block] = re.findall(r"^```js\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    (tmp_path / "agent.mjs").write_text(block, encoding="utf-8")
-    assert played(f"node {tmp_path}/agent.mjs").replies[0].text == "Blue Door is close by."
 
 
 @pytest.mark.skipif(bool(missing_extra()), reason=missing_extra() or "the extra mcp is installed")

@@ -101,7 +101,7 @@ def test_whatever_a_case_in_yaml_can_say_is_a_keyword() -> None:
     of_truth = {*Truth.model_fields} - {"user", *told}
     groups = {"visible", "truth", "episode"}
     wanted = ({*Case.model_fields} - groups) | ({*Visible.model_fields} - {"query"}) | of_truth | {"use", "vars"}
-    assert said == wanted | {"user", "max_calls", "run"}
+    assert said == wanted | {"user", "max_calls", "run", "events", "faults"}
     assert told == of_user | {"intent", "persona", "preferences"}
     assert {*EpisodeTerms.model_fields} == {"calls", "run"}
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from asyncio import AbstractEventLoop, Lock, get_running_loop
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, version
 from inspect import getattr_static, isawaitable, isclass, isroutine
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_mapsat.agents.returned import AgentFault, as_json
 from pytest_mapsat.agents.source import AgentContext, Session, WantedContext, declared, fields_of, lacking_fields
@@ -29,6 +28,9 @@ from pytest_mapsat.user_code import UserCodeError, call_user_code, describe_erro
 
 from .watched import unwatch as unwatch
 from .watched import watch as watch
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Lock
 
 #: So many handoffs and runs of other agents in one reply have no end.
 _MOST_RUNS = 100
@@ -193,6 +195,8 @@ async def _in_turn(call: GuardedCall, result: Awaitable[Any], then: Callable[[Gu
     lane = _lane.get()
     if lane is None:
         return then(call, await result)
+    from asyncio import Lock, get_running_loop
+
     async with lane.setdefault(get_running_loop(), Lock()):
         token = _lane.set({})
         try:

@@ -166,7 +166,7 @@ def test_the_averages_of_table_2_are_plain_means_of_its_five_figures_but_for_one
 
 
 def test_the_page_on_metrics_names_each_metric():
-    text = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "benchmarks.md").read_text(encoding="utf-8")
+    text = (Path(__file__).resolve().parents[3] / "docs" / "internals" / "port-metrics.md").read_text(encoding="utf-8")
     assert [metric.name for metric in PIPA.metrics if f"`{metric.name}`" not in text] == []
 
 
