@@ -310,6 +310,8 @@ def sandboxed(tools: _T) -> _T:
         answered = {name: sandboxed(tool) for name, tool in answered.items()}
     elif inspect.isroutine(answered):
         answered = _stand_in(answered)
+    elif type(answered).__name__ == "_TaskFunction":  # of LangGraph: the function in it would run for real
+        raise TypeError("sandboxed() takes the function of a task, not the task: write @task above @sandboxed")
     elif _is_of_a_framework(answered):
         _sandboxed[id(answered)] = answered
     else:

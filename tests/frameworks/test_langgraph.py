@@ -326,3 +326,9 @@ class TestLangGraph(Scenarios):
 def twice(query: str) -> str:
     """Say it twice."""
     return query * 2
+
+
+def test_a_task_is_not_wrapped_in_place_of_its_function():
+    """Wrapped as an object of LangGraph it would run for real, without a word."""
+    with pytest.raises(TypeError, match="write @task above @sandboxed"):
+        sandboxed(task(lambda number: number))
