@@ -293,7 +293,8 @@ def _adapter_of(product: object, source: CallableSource) -> Adapter | None:
     if adapter is None:
         return None
     if not adapter.recognises(product):
-        raise AgentFault(f"the factory {source.spec!r} returned {_what(product)}; expected an agent of {adapter.name}")
+        message = f"the factory {source.spec!r} returned {_what(product)}; expected an agent of {adapter.name}"
+        raise AgentFault(message, blame="infrastructure")
     if source.adapter is None or source.gives_native:
         try:
             adapter.check()
@@ -316,19 +317,21 @@ def _entry(target: object) -> Callable[..., Any] | None:
 
 
 def _product(product: object, spec: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
-    """Return the callable of an object that a factory has made, and its arguments. Raises AgentFault if it is not an agent."""
+    """Return the callable of an object that a factory has made, and its arguments. Raises AgentFault, which blames the set-up, if it is not an agent."""
     function = None if inspect.isclass(product) else _entry(product)
     if function is None:
         raise AgentFault(
-            f"the factory {spec!r} returned {_what(product)}; expected a callable that takes message, or an object with reply()"
+            f"the factory {spec!r} returned {_what(product)}; expected a callable that takes message, or an object with reply()",
+            blame="infrastructure",
         )
     try:
         parameters = parameters_of(function)
         takes = arguments_taken(parameters)
     except WrongSignature as error:
-        raise AgentFault(f"the object of the factory {spec!r} cannot be called: {error}") from None
+        message = f"the object of the factory {spec!r} cannot be called: {error}"
+        raise AgentFault(message, blame="infrastructure") from None
     if not takes_message(parameters):
-        raise AgentFault(f"the object of the factory {spec!r} takes no 'message'")
+        raise AgentFault(f"the object of the factory {spec!r} takes no 'message'", blame="infrastructure")
     return function, takes
 
 

@@ -232,9 +232,9 @@ class TestFactories:
             (lambda: lambda message, more: "x", "requires 'more'"),
         ],
     )
-    def test_one_that_makes_no_agent_is_at_fault(self, make, said):
+    def test_one_that_makes_no_agent_is_a_fault_of_the_set_up(self, make, said):
         trajectory = play(make)
-        assert trajectory.ending == "agent_error"
+        assert trajectory.ending == "infrastructure_error"
         assert said in trajectory.fault.message
 
 
