@@ -399,7 +399,7 @@ SUITE = {
           requirements: [{id: e, kind: asked, text: a seat, check: {kind: output, path: seat, equals: sofa}}]
           oracle: [{say: Sit here.}]
         """,
-    "agents.py": """\
+    "manner_agents.py": """\
         import re
 
         from pytest_mapsat import Reply
@@ -440,8 +440,8 @@ def test_a_sweep_runs_each_case_in_each_manner_that_suits_it_and_shows_which_cos
     # The table in nine manners; the user of the other case says nothing in any, and answers no question.
     pytester.runpytest("--mapsat-agent=baseline:oracle", *options).assert_outcomes(passed=11)
     pytester.runpytest("--mapsat-agent=baseline:silent", *options).assert_outcomes(failed=11)
-    pytester.runpytest("--mapsat-agent=agents:Careful", *options).assert_outcomes(passed=10, failed=1)
-    shown = pytester.runpytest("--mapsat-agent=agents:Hasty", *options)
+    pytester.runpytest("--mapsat-agent=manner_agents:Careful", *options).assert_outcomes(passed=10, failed=1)
+    shown = pytester.runpytest("--mapsat-agent=manner_agents:Hasty", *options)
     shown.assert_outcomes(passed=7, failed=4)
     shown.stdout.fnmatch_lines(
         ["recovery*manner  0.* of plain, 1 case*", "           manner changes_mind  0.000 of plain, 1 case*"]
