@@ -23,6 +23,6 @@ def pytest_mapsat_sandbox(config: pytest.Config, case: Case, suite: Suite) -> Sa
         return Desk
     if suite.manifest.name != "mapsat-starter":
         return None
-    from shipped_agents.errands_sandbox import sandbox_of  # noqa: PLC0415  likewise
+    from shipped_agents.errands_sandbox import sandbox_of  # noqa: PLC0415  most runs play no such case
 
     return sandbox_of(case)

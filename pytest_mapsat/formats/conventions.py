@@ -21,14 +21,14 @@ class OtlpSpan:
     Attributes:
         trace: the id of its trace, as the file has it.
         id: its own.
-        parent: that of the span it stands in; empty for a root.
+        parent: id of the enclosing span; empty for a root.
         name: what it is called.
         start: nanoseconds since 1970; 0 where it is not told.
-        end: likewise.
+        end: when it ended, in the same form.
         failed: whether its status is an error.
         attributes: those that say something of a conversation, by dotted names.
         events: names and attributes of its events.
-        line: where it stands in the file.
+        line: its line in the file.
         again: a line on which a span of the same id stands once more; 0: none.
     """
 

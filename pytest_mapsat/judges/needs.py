@@ -19,7 +19,7 @@ from .findings import Finding, call_in_words, citing, first_few, judges
 from .prose import asked, has_any
 from .stated import leaves_of
 
-#: A value of fewer letters and digits stands in an argument by chance; a number of fewer digits does; and so do fewer within a longer text.
+#: Shorter values may be in an argument by chance: the fewest characters of a value, digits of a number, and characters of a value within a longer text.
 _SHORT, _SHORT_NUMBER, _SHORT_WITHIN = 3, 5, 6
 #: Longer arguments are not read.
 _LONGEST = 100_000

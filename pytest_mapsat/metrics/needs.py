@@ -1,6 +1,6 @@
 """How hidden needs came to be met: unasked, after a question, after the user volunteered it, or not at all.
 
-A user's turn counts if a reply of the agent follows it. Words that nobody says what they tell leave it open how a need came to be met.
+A user's turn counts if a reply of the agent follows it. After words without ``reveals`` it is unknown how a need came to be met.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from .metric_set import Measure, MetricInput, MetricSet, share_of
 
 #: The ways, each with its title.
 _WAYS = {
-    "unasked": "hidden needs met that no words of the user had told",
-    "asked": "hidden needs met after an answer to a question told them",
-    "told": "hidden needs met after words told them that no question asked for",
+    "unasked": "hidden needs met before the user mentioned them",
+    "asked": "hidden needs met after the user answered a question about them",
+    "told": "hidden needs met after the user mentioned them unasked",
     "missed": "hidden needs that are not met in full",
 }
 _SOURCES = ("context", "profile", "environment", "unstated")

@@ -572,7 +572,7 @@ class OracleTurn(Noun):
     say: Text
 
 
-#: The requirement that ``quiet: true`` stands for.
+#: The requirement that ``quiet: true`` adds.
 _QUIET = {
     "id": "quiet",
     "kind": "hard",
@@ -788,7 +788,7 @@ class After(Noun):
     """The moment of an event: a tool has answered a number of calls, or the agent has given a number of replies.
 
     Attributes:
-        tool: name of the tool, whoever calls it; give this or turn. Example: ``list_orders``
+        tool: name of the tool, called by the agent or the user; give this or turn. Example: ``list_orders``
         call: which answered call of the tool, counted from 1; left out, the first. Example: ``1``
         turn: which reply of the agent, counted from 1; the event comes before the user's next message. Example: ``2``
     """

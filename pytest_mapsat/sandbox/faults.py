@@ -39,7 +39,7 @@ class FaultySandbox:
     Args:
         case: the case, with its faults.
         inner: answers the calls.
-        anew: makes the sandbox of the case's start, for stale answers.
+        at_start: makes a sandbox in the state of the case's start, for stale answers.
 
     Attributes:
         tools: the tools by name.
@@ -48,12 +48,12 @@ class FaultySandbox:
         pausing: whether a late answer is being waited for, as the case has it.
     """
 
-    def __init__(self, case: Case, inner: Sandbox, anew: Callable[[], Sandbox]) -> None:
+    def __init__(self, case: Case, inner: Sandbox, at_start: Callable[[], Sandbox]) -> None:
         self.tools, self.setup = inner.tools, inner.setup
         self.events: Any = getattr(inner, "events", None)
         self._faults = case.world.faults
         self._inner = inner
-        self._anew = anew
+        self._at_start = at_start
         self._calls: Counter[str] = Counter()
         self.pausing = False
 
@@ -66,7 +66,7 @@ class FaultySandbox:
             return self._inner.call(name, arguments)
         if fault.error in _MESSAGES:
             return _failed(fault, fault.error)
-        before = self._anew() if fault.error == "stale" else self._inner
+        before = self._at_start() if fault.error == "stale" else self._inner
         answer = before.call(name, arguments)
         if answer.status != "ok":
             return answer

@@ -17,6 +17,6 @@ def pytest_mapsat_sandbox(case, suite):
 
 @pytest.fixture(scope="session")
 def mapsat_agent():
-    # A scripted agent stands in for yours in my_agent.mjs, which mapsat.mjs plays:
+    # A scripted agent in place of yours, in my_agent.mjs, which mapsat.mjs plays:
     # put yours there, and describe its tools in tools.yaml and above.
     return "cmd:node my_agent.mjs"

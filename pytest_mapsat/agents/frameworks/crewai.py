@@ -47,7 +47,7 @@ class _CrewConversation(FrameworkConversation):
         self._is_crew = hasattr(agent, "tasks")
         if self._is_crew:
             self.agent.memory = False  # it would last on the disk
-            self.agent.stream = False  # whoever streams reads the pieces
+            self.agent.stream = False  # a crew that streams returns pieces, not its output
 
     async def run(self, given: Any) -> Any:
         """Run the agent or the crew, note its thoughts, and return its data or text."""
